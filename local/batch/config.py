@@ -1,0 +1,190 @@
+"""The world file: what the emulated Batch account looks like and how fast things happen in it.
+
+A world is a JSON object; every key has a default. Names in camelCase are Batch's own properties, names_with_underscores
+are knobs of the emulator.
+
+    {
+      "account": {"name": "localbatch", "key": "<base64>"},     SharedKey is checked against it, any bearer is accepted
+      "check_date_skew": false,      refuse SharedKey requests dated more than 15 minutes away
+      "root": "batch-nodes",         folder that holds the node directories of the process runner
+      "event_log": null,             path of the event log (JSON lines); it is always kept in memory too
+      "page_size": 1000,             entries of a list page unless the request asks for fewer
+      "quotas": {"active_jobs": 300, "pools": 100},
+      "timings": {                   seconds
+        "job_action_seconds": 1.0,     enabling, disabling, terminating
+        "job_delete_seconds": 1.0,     deleting a job
+        "pool_delete_seconds": 1.0,    deleting a pool
+        "resize_seconds": 1.0,         from a resize request to new nodes
+        "node_start_seconds": 2.0,     creating plus starting, for pools without start_seconds
+        "schedule_seconds": 0.0,       a task created or put back is not started sooner than this
+        "node_counts_lag_seconds": 0.0,  node counts may be this old
+        "forget_completed_seconds": 604800.0   completed tasks are dropped from the job after this
+      },
+      "assumptions": {               where Azure's behaviour is not documented; the values here are the defaults
+        "preempted_task_keeps_node_info": true,      nodeInfo and startTime stay while it waits to run again
+        "preemption_counts_as_requeue": false,       requeueCount moves
+        "disabled_job_accepts_tasks": true,          else 409 JobDisabled
+        "task_lost_while_terminating": "completed",  or "active": the preemption wins over the terminate
+        "terminated_task_uploads_outputs": false,    taskcompletion and taskfailure outputs of a terminated task
+        "expired_task_uploads_outputs": true,        the same after maxWallClockTime
+        "expired_task_category": "servererror"       failureInfo category of TaskEnded after maxWallClockTime
+      },
+      "images": {"example.azurecr.io/training:2.0.0": "folder with an executable file named entrypoint"},
+      "task_environment": {"NAME": "value"},      for every task, before its own settings
+      "storage_identity": null,      how an identityReference reaches storage: {"token_url": ..., "secret": ...}, the
+                                     managed identity endpoint of App Service, or {"account_key": "<base64>"}
+      "faults": [],                  see local.batch.faults
+      "pools": [{
+        "id": "p", "vmSize": "standard_nc6s_v3", "taskSlotsPerNode": 1, "nodeFillType": "spread",
+        "targetDedicatedNodes": 0, "targetLowPriorityNodes": 0, "metadata": [{"name": "n", "value": "v"}],
+        "autoscale": {"formula": "text shown by the pool", "min": 0, "max": 4, "bucket": "lowPriority" or "dedicated",
+                      "interval_seconds": 300},
+        "start_seconds": null,             null: node_start_seconds
+        "return_after_seconds": 60,        a preempted node comes back after this; null: not before it is told to
+        "low_priority_available": null     how many low-priority nodes Azure has for the pool; null: any number
+      }]
+    }
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+ACCOUNT_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
+
+
+class WorldFileError(ValueError):
+    """The world file says something that the emulator does not understand."""
+
+
+@dataclass(frozen=True)
+class Account:
+    name: str = "localbatch"
+    key: str = ACCOUNT_KEY
+
+
+@dataclass(frozen=True)
+class Quotas:
+    active_jobs: int = 300
+    pools: int = 100
+
+
+@dataclass(frozen=True)
+class Timings:
+    job_action_seconds: float = 1.0
+    job_delete_seconds: float = 1.0
+    pool_delete_seconds: float = 1.0
+    resize_seconds: float = 1.0
+    node_start_seconds: float = 2.0
+    schedule_seconds: float = 0.0
+    node_counts_lag_seconds: float = 0.0
+    forget_completed_seconds: float = 7 * 86400.0
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    preempted_task_keeps_node_info: bool = True
+    preemption_counts_as_requeue: bool = False
+    disabled_job_accepts_tasks: bool = True
+    task_lost_while_terminating: str = "completed"
+    terminated_task_uploads_outputs: bool = False
+    expired_task_uploads_outputs: bool = True
+    expired_task_category: str = "servererror"
+
+
+@dataclass(frozen=True)
+class StorageIdentity:
+    token_url: str = ""
+    secret: str = ""
+    account_key: str = ""
+
+
+@dataclass(frozen=True)
+class AutoScaleConfig:
+    formula: str = "$TargetLowPriorityNodes = 0;"
+    min: int = 0
+    max: int = 10
+    bucket: str = "lowPriority"
+    interval_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.bucket not in ("lowPriority", "dedicated"):
+            raise WorldFileError(f"autoscale.bucket is lowPriority or dedicated, not {self.bucket!r}")
+
+
+@dataclass(frozen=True)
+class PoolConfig:
+    id: str
+    vmSize: str = "standard_d2s_v3"
+    taskSlotsPerNode: int = 1
+    nodeFillType: str = "spread"
+    targetDedicatedNodes: int = 0
+    targetLowPriorityNodes: int = 0
+    metadata: tuple[Mapping[str, str], ...] = ()
+    autoscale: AutoScaleConfig | None = None
+    start_seconds: float | None = None
+    return_after_seconds: float | None = 60.0
+    low_priority_available: int | None = None
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    account: Account = Account()
+    check_date_skew: bool = False
+    root: str = "batch-nodes"
+    event_log: str | None = None
+    page_size: int = 1000
+    quotas: Quotas = Quotas()
+    timings: Timings = Timings()
+    assumptions: Assumptions = Assumptions()
+    images: Mapping[str, str] = field(default_factory=dict)
+    task_environment: Mapping[str, str] = field(default_factory=dict)
+    storage_identity: StorageIdentity | None = None
+    faults: tuple[Mapping[str, Any], ...] = ()
+    pools: tuple[PoolConfig, ...] = ()
+
+    @classmethod
+    def from_json(cls, world: Mapping[str, Any]) -> "WorldConfig":
+        """Read a parsed world file. Raises WorldFileError naming what it does not know."""
+        known = _checked(cls, world, "world")
+        parts: dict[str, Any] = {"account": Account, "quotas": Quotas, "timings": Timings, "assumptions": Assumptions}
+        for name, part in parts.items():
+            if name in known:
+                known[name] = part(**_checked(part, known[name], name))
+        if known.get("storage_identity") is not None:
+            known["storage_identity"] = StorageIdentity(
+                **_checked(StorageIdentity, known["storage_identity"], "storage_identity")
+            )
+        known["pools"] = tuple(_pool(pool) for pool in known.get("pools", ()))
+        known["faults"] = tuple(known.get("faults", ()))
+        return cls(**known)
+
+    @classmethod
+    def from_file(cls, path: Path) -> "WorldConfig":
+        """Read a world file."""
+        try:
+            world = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise WorldFileError(f"{path} is not JSON: {error}") from error
+        return cls.from_json(world)
+
+
+def _checked(part: Any, value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise WorldFileError(f"{where} is not an object")
+    unknown = set(value) - {known.name for known in fields(part)}
+    if unknown:
+        raise WorldFileError(f"{where} has an unknown key {sorted(unknown)[0]!r}")
+    return dict(value)
+
+
+def _pool(value: Any) -> PoolConfig:
+    known = _checked(PoolConfig, value, "pools[]")
+    if "id" not in known:
+        raise WorldFileError("a pool has no id")
+    if known.get("autoscale") is not None:
+        known["autoscale"] = AutoScaleConfig(**_checked(AutoScaleConfig, known["autoscale"], f"pool {known['id']}"))
+    known["metadata"] = tuple(known.get("metadata", ()))
+    return PoolConfig(**known)

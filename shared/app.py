@@ -1,0 +1,187 @@
+"""Puts the worker together from the app settings; everything is made on first use, nothing on import."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from azure.identity import DefaultAzureCredential
+
+from shared import logs, poison, sweeping, watching
+from shared.batch.client import AzureBatch, BatchCredential, connect, named_key
+from shared.haste.imageryprep import Imageryprep
+from shared.haste.inference import Inference
+from shared.haste.training import Training
+from shared.haste.workload import Workload
+from shared.kinds import Kind
+from shared.ledger.blob_ledger import BlobLedger
+from shared.lifetimes import sas_expiry
+from shared.placement.placer import LegacyNames, Placer, SharedNames
+from shared.recovery import Policy
+from shared.rejected import Rejected
+from shared.settings import Settings, load_settings
+from shared.showing import HasteRecords
+from shared.storage import accounts
+from shared.storage.addresses import ContainerAddress
+from shared.storage.blob_container import BlobContainer
+from shared.storage.delegation import Delegation
+from shared.storage.lease import BlobLease
+from shared.storage.queues import QueueReader, WorkerQueue
+from shared.storage.reading_urls import ReadingUrls
+from shared.task_bodies import TaskBodies
+from shared.transfer import IdentityTransfer, SasTransfer, Transfer
+from shared.worker import Limits, Pace, Worker
+
+#: Must be host.json's functionTimeout.
+FUNCTION_TIMEOUT = timedelta(minutes=10)
+#: HASTE's API saves a record at most this long after its message; then the request is given up.
+_RECORD_PATIENCE = timedelta(minutes=2)
+_SWEEP_EVERY_SECONDS = 600
+
+
+@dataclass
+class App:
+    """One tenant's worker with what the triggers need beside it."""
+
+    settings: Settings
+    worker: Worker
+    haste_blobs: BlobContainer
+    rejected: Rejected
+    poison_queues: QueueReader
+    lease: BlobLease
+    _swept_at_seconds: float | None = None
+
+    def tick(self) -> None:
+        """One run of the timer, alone among all processes of this tenant while it holds the lease."""
+        with self.lease.held() as is_ours:
+            if not is_ours:
+                return
+            poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
+            watching.tick(self.worker, time.monotonic)
+            self._sweep_sometimes()
+
+    def queue_names(self) -> dict[str, Kind | None]:
+        """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
+        haste: dict[str, Kind | None] = {self.settings.queue_name(kind): kind for kind in Kind}
+        return haste | {self.settings.worker_queue_name: None}
+
+    def _sweep_sometimes(self) -> None:
+        now = time.monotonic()
+        if self._swept_at_seconds is not None and now - self._swept_at_seconds < _SWEEP_EVERY_SECONDS:
+            return
+        self._swept_at_seconds = now
+        settings, worker = self.settings, self.worker
+        if settings.shared_mode:
+            sweeping.sweep(worker, worker.batch.jobs_of(worker.tenant), may_end=True)
+        else:  # HASTE's own app and others may use these jobs
+            jobs = {
+                worker.placer.job_id(kind, pool, worker.now()) for kind in Kind for pool in settings.pools_for(kind)
+            }
+            sweeping.sweep(worker, sorted(jobs), may_end=False)
+
+
+@functools.cache
+def get_app() -> App:
+    """The app of this process. Raises ConfigurationError with all faults of the settings."""
+    return build(load_settings(os.environ))
+
+
+def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> App:
+    """Make the worker for these settings."""
+    logs.configure()
+    haste_client = accounts.haste_container(settings)
+    reading_urls = ReadingUrls(haste_client, settings.storage_account, settings.blob_container_read_policy, now)
+    haste_blobs = BlobContainer(haste_client, reading_urls)
+    own_blobs = BlobContainer(accounts.worker_container(settings))
+    own_blobs.ensure()
+    queues = accounts.queues(settings)
+    ledger = BlobLedger(own_blobs)
+    workloads = _workloads(settings, haste_blobs)
+    batch = AzureBatch(connect(settings.azure_batch_url, _batch_credential(settings)))
+    worker = Worker(
+        tenant=settings.worker_tenant,
+        ledger=ledger,
+        haste=HasteRecords(haste_blobs, ledger, workloads),
+        workloads=workloads,
+        batch=batch,
+        placer=Placer(batch, settings.pools_for, _job_names(settings)),
+        tasks=TaskBodies(
+            isolated=settings.shared_mode,
+            retention_time=settings.task_retention,
+            max_run={kind: settings.max_run(kind) for kind in Kind},
+            transfer=_transfer(settings, now),
+        ),
+        own_queue=WorkerQueue(queues, settings.worker_queue_name),
+        limits=Limits(
+            late_save=settings.worker_late_save,
+            record_patience=_RECORD_PATIENCE,
+            stuck_in_ending=2 * FUNCTION_TIMEOUT,
+        ),
+        recovery={
+            kind: Policy(
+                most_losses_per_pool=settings.worker_max_preemptions,
+                pool_cool_down=settings.worker_pool_cool_down,
+                max_run=settings.max_run(kind),
+            )
+            for kind in Kind
+        },
+        progress_pace=Pace(settings.worker_progress_every),
+        now=now,
+    )
+    return App(
+        settings, worker, haste_blobs, Rejected(own_blobs), QueueReader(queues), BlobLease(own_blobs, "timer.lease")
+    )
+
+
+def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Workload]:
+    return {
+        Kind.IMAGERYPREP: Imageryprep(
+            blobs,
+            image_name=settings.image_for(Kind.IMAGERYPREP),
+            titiler_url=settings.titiler_public_endpoint,
+            tile_size=settings.titiler_tilesize,
+        ),
+        Kind.TRAINING: Training(blobs, image_name=settings.image_for(Kind.TRAINING)),
+        Kind.INFERENCE: Inference(
+            blobs,
+            image_name=settings.image_for(Kind.INFERENCE),
+            gdal_translate_params=settings.gdal_translate_params,
+        ),
+    }
+
+
+def _batch_credential(settings: Settings) -> BatchCredential:
+    key = settings.azure_batch_account_key
+    if key is not None:
+        return named_key(settings.azure_batch_account_name, key.get_secret_value())
+    return DefaultAzureCredential()
+
+
+def _job_names(settings: Settings) -> SharedNames | LegacyNames:
+    if settings.shared_mode:
+        return SharedNames(settings.worker_tenant)
+    return LegacyNames(
+        base_ids={kind: settings.base_job_id(kind) for kind in Kind},
+        candidates={kind: settings.pools_for(kind) for kind in Kind},
+    )
+
+
+def _transfer(settings: Settings, now: Callable[[], datetime]) -> Callable[[Kind], Transfer]:
+    """Makes the credentials of one task of a kind."""
+    account = settings.storage_account
+    container = ContainerAddress(f"{account.blob_url}/{settings.blob_container}")
+    output_url = settings.azure_batch_output_container_url
+    if not settings.shared_mode:
+        identity = settings.azure_batch_registry_identity_resource_id or ""
+        return lambda _kind: IdentityTransfer(container, output_url, identity)
+    delegation = Delegation(accounts.delegating_service(settings), account.name, container, now)
+
+    def sas(kind: Kind) -> Transfer:
+        max_run = settings.max_run(kind) or timedelta()
+        return SasTransfer(container, output_url, delegation, sas_expiry(now(), settings.worker_max_wait, max_run))
+
+    return sas

@@ -1,0 +1,225 @@
+"""Azure Batch through its SDK: the only module that imports `azure.batch`.
+
+The SDK's own retries are off (`shared/retry.py` waits), its pollers are never started (they leave threads behind and
+swallow failures), and errors are judged by HTTP status and Batch code, never by exception class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from azure.batch import BatchClient, models
+from azure.core import MatchConditions
+from azure.core.credentials import AzureNamedKeyCredential, TokenCredential
+from azure.core.exceptions import AzureError
+from azure.core.rest import HttpRequest
+
+from shared.batch import read
+from shared.batch.types import JobState, JobView, NodeView, PoolCounts, PoolView, TaskBody, TaskView
+from shared.errors import Conflict, JobOver, QuotaReached, Refused, Transient, WorkerError
+from shared.retry import Fault, classify, patiently, status_and_code
+
+T = TypeVar("T")
+
+_CONNECT_SECONDS = 5
+_READ_SECONDS = 20
+_TASK_FIELDS = [
+    "id", "state", "previousState", "stateTransitionTime", "executionInfo", "nodeInfo", "creationTime",
+]  # fmt: skip
+#: Job names are shortened far behind this many characters.
+_NEVER_SHORTENED = 24
+_OVER_CODES = frozenset({"JobCompleted", "JobBeingTerminated", "JobBeingDeleted", "JobNotActive", "JobNotFound"})
+
+
+class BatchRefused(WorkerError):
+    """Batch refuses for good, or denies access. Names status and code; never a URL or a body."""
+
+
+BatchCredential = AzureNamedKeyCredential | TokenCredential
+
+
+def connect(endpoint: str, credential: BatchCredential, **transport: Any) -> BatchClient:
+    """A client for one account. `transport` passes azure-core's own options through (tests bring their own)."""
+    return BatchClient(
+        endpoint,
+        credential,
+        retry_total=0,
+        connection_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        **transport,
+    )
+
+
+def named_key(account: str, key: str) -> AzureNamedKeyCredential:
+    """The legacy credential: account name and key."""
+    return AzureNamedKeyCredential(account, key)
+
+
+class AzureBatch:
+    """`BatchService` on the real SDK."""
+
+    def __init__(self, client: BatchClient) -> None:
+        self._client = client
+
+    # --- jobs
+
+    def job(self, job_id: str) -> JobView:
+        """See `BatchService.job`."""
+        job = self._found(lambda: self._client.get_job(job_id))
+        if job is None:
+            return JobView(JobState.ABSENT)
+        return JobView(read.job_state(job), job.pool_info.pool_id if job.pool_info else None, read.tenant(job))
+
+    def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> None:
+        """See `BatchService.create_job`."""
+        options = models.BatchJobCreateOptions(id=job_id, pool_info=models.BatchPoolInfo(pool_id=pool_id))
+        if priority is not None:
+            options.priority = priority
+        if tenant is not None:
+            options.metadata = [models.BatchMetadataItem(name=read.TENANT_METADATA, value=tenant)]
+        self._call(lambda: self._client.create_job(options), fine={Fault.EXISTS})
+
+    def enable_job(self, job_id: str) -> None:
+        """See `BatchService.enable_job`."""
+        request = f"/jobs/{job_id}/enable?api-version={_API_VERSION}"
+        self._call(lambda: self._client.send_request(HttpRequest("POST", request)).raise_for_status())
+
+    def jobs_of(self, tenant: str) -> list[str]:
+        """See `BatchService.jobs_of`. The metadata decides: another tenant's name may begin like this one's."""
+        begins = f"startswith(id,'{tenant[:_NEVER_SHORTENED]}')"
+        fields = ["id", "state", "metadata"]
+        listed = self._call(lambda: list(self._client.list_jobs(filter=begins, select=fields)))
+        return [job.id for job in listed if read.tenant(job) == tenant and read.job_state(job) is not JobState.OVER]
+
+    # --- tasks
+
+    def create_task(self, job_id: str, body: TaskBody) -> None:
+        """See `BatchService.create_task`."""
+        options = models.BatchTaskCreateOptions(read.task_body(body))
+        self._call(lambda: self._client.create_task(job_id, options), fine={Fault.EXISTS})
+
+    def spend_task_id(self, job_id: str, task_id: str) -> None:
+        """See `BatchService.spend_task_id`."""
+        options = models.BatchTaskCreateOptions(
+            id=task_id,
+            command_line="/bin/false",
+            constraints=models.BatchTaskConstraints(max_task_retry_count=0),
+        )
+        self._call(lambda: self._client.create_task(job_id, options), fine={Fault.EXISTS})
+
+    def task(self, job_id: str, task_id: str) -> TaskView | None:
+        """See `BatchService.task`."""
+        task = self._found(lambda: self._client.get_task(job_id, task_id, select=_TASK_FIELDS), over={"JobNotFound"})
+        return None if task is None else read.task(task)
+
+    def tasks(self, job_id: str) -> list[TaskView]:
+        """See `BatchService.tasks`."""
+        listed = self._found(lambda: list(self._client.list_tasks(job_id, select=_TASK_FIELDS)))
+        if listed is None:
+            raise JobOver(job_id)
+        return [read.task(task) for task in listed]
+
+    def terminate_task(self, job_id: str, task_id: str) -> None:
+        """See `BatchService.terminate_task`."""
+        self._call(
+            lambda: self._client.terminate_task(job_id, task_id), fine={Fault.GONE}, fine_codes={"TaskCompleted"}
+        )
+
+    def delete_stuck_task(self, job_id: str, task_id: str) -> None:
+        """See `BatchService.delete_stuck_task`."""
+        task = self._found(lambda: self._client.get_task(job_id, task_id))
+        if task is None or task.state == "completed" or task.etag is None:
+            return
+        etag = task.etag.strip('"')
+        self._call(
+            lambda: self._client.delete_task(job_id, task_id, etag=etag, match_condition=MatchConditions.IfNotModified),
+            fine={Fault.GONE, Fault.CHANGED},
+        )
+
+    # --- pools and nodes
+
+    def pool_counts(self) -> dict[str, PoolCounts]:
+        """See `BatchService.pool_counts`."""
+        counts = self._call(lambda: list(self._client.list_pool_node_counts()))
+        return {one.pool_id: read.counts(one) for one in counts}
+
+    def pools(self) -> dict[str, PoolView]:
+        """See `BatchService.pools`."""
+        return {pool.id: read.pool(pool) for pool in self._call(lambda: list(self._client.list_pools()))}
+
+    def nodes(self, pool_id: str) -> dict[str, NodeView]:
+        """See `BatchService.nodes`."""
+        fields = ["id", "state", "lastBootTime", "stateTransitionTime"]
+        nodes = self._found(lambda: list(self._client.list_nodes(pool_id, select=fields)))
+        return {node.id: read.node(node) for node in nodes or []}
+
+    # --- files on the node
+
+    def read_task_file(self, job_id: str, task_id: str, path: str, most_bytes: int) -> bytes | None:
+        """See `BatchService.read_task_file`."""
+        span = f"bytes=0-{most_bytes - 1}"
+        return self._from_node(lambda: b"".join(self._client.download_task_file(job_id, task_id, path, ocp_range=span)))
+
+    def task_file_names(self, job_id: str, task_id: str, prefix: str) -> Iterable[str]:
+        """See `BatchService.task_file_names`."""
+        files = self._from_node(lambda: list(self._client.list_task_files(job_id, task_id, recursive=True)))
+        names = (file.name for file in files or [] if not file.is_directory)
+        return [name for name in names if name and name.startswith(prefix)]
+
+    # --- one way to call
+
+    def _call(
+        self,
+        call: Callable[[], T],
+        *,
+        fine: frozenset[Fault] | set[Fault] = frozenset(),
+        fine_codes: frozenset[str] | set[str] = frozenset(),
+    ) -> T:
+        """Call with patience. A fault in `fine` (a code in `fine_codes`) is success without a value."""
+        try:
+            return patiently(call)
+        except AzureError as error:
+            status, code = status_and_code(error)
+            fault = classify(status, code)
+            if fault in fine or code in fine_codes:
+                return None  # type: ignore[return-value]  # only passed by callers that use no value
+            raise _translated(fault, status, code) from None  # the SDK's text may hold request bodies
+
+    def _found(self, call: Callable[[], T], over: frozenset[str] | set[str] = frozenset()) -> T | None:
+        """As `_call`, but what is not there is None (a job that is not there is JobOver where `over` says so)."""
+        try:
+            return patiently(call)
+        except AzureError as error:
+            status, code = status_and_code(error)
+            fault = classify(status, code)
+            if fault is Fault.GONE and code not in over:
+                return None
+            raise _translated(fault, status, code) from None
+
+    def _from_node(self, call: Callable[[], T]) -> T | None:
+        """Files are served by the node, which may be gone or busy: any refusal means "not now"; no repetition."""
+        try:
+            return call()
+        except AzureError:
+            return None
+
+
+_API_VERSION = "2025-06-01"
+
+
+def _translated(fault: Fault, status: int | None, code: str | None) -> WorkerError:
+    what = f"Azure Batch answered {status or 'nothing'} {code or ''}".strip()
+    if code in _OVER_CODES:
+        return JobOver(what)
+    match fault:
+        case Fault.TRANSIENT | Fault.STATE:
+            return Transient(what)
+        case Fault.QUOTA:
+            return QuotaReached(code or "", what)
+        case Fault.CHANGED:
+            return Conflict(what)
+        case Fault.PERMANENT:
+            return Refused(what)
+        case _:
+            return BatchRefused(what)

@@ -1,0 +1,149 @@
+"""What the worker knows of Azure Batch, free of the SDK: frozen values in Batch's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A task as Batch lists it. States are Batch's: active, preparing, running, completed."""
+
+    task_id: str
+    state: str
+    previous_state: str | None = None
+    state_changed_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    succeeded: bool = False
+    failure_code: str | None = None
+    pool_id: str | None = None
+    node_id: str | None = None
+    created_at: datetime | None = None
+
+
+class JobState(StrEnum):
+    """Whether tasks can be created in a Batch job."""
+
+    ABSENT = "absent"
+    USABLE = "usable"
+    DISABLED = "disabled"
+    OVER = "over"
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A Batch job; `pool_id` is None if it is absent, `tenant` if it was not created by a worker in shared mode."""
+
+    state: JobState
+    pool_id: str | None = None
+    tenant: str | None = None
+
+
+@dataclass(frozen=True)
+class PoolCounts:
+    """Nodes of a pool by state, dedicated and low-priority together, as Batch counts them (may lag by seconds)."""
+
+    pool_id: str
+    idle: int
+    running: int
+    starting: int
+    lost: int
+    """preempted, unusable, start task failed, unknown, offline: listed, but no capacity"""
+
+
+@dataclass(frozen=True)
+class PoolView:
+    """A pool's settings and allocation, as routing needs them."""
+
+    pool_id: str
+    state: str
+    allocation_state: str
+    auto_scales: bool
+    target_nodes: int
+    current_nodes: int
+    task_slots_per_node: int
+    resize_error_codes: tuple[str, ...] = ()
+    allocation_changed_at: datetime | None = None
+    maximum_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """A compute node; `last_boot_at` moves when a preempted node comes back under its old id."""
+
+    node_id: str
+    state: str
+    last_boot_at: datetime | None = None
+    state_changed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TaskBody:
+    """All of a task's body that the worker decides. Resource and output files are in wire shape."""
+
+    task_id: str
+    command_line: str
+    image_name: str
+    container_run_options: str
+    resource_files: tuple[dict[str, Any], ...]
+    output_files: tuple[dict[str, Any], ...]
+    environment: dict[str, str]
+    retention_time: timedelta
+    user_scope: str
+    max_run: timedelta | None = None
+    bind_mounts: tuple[str, ...] = ()
+
+
+class BatchService(Protocol):
+    """Azure Batch as the worker uses it. Every method raises Transient or QuotaReached as documented in errors.py."""
+
+    def job(self, job_id: str) -> JobView:
+        """State of a job."""
+
+    def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> None:
+        """Create a job; success if it exists."""
+
+    def enable_job(self, job_id: str) -> None:
+        """Enable a disabled job."""
+
+    def jobs_of(self, tenant: str) -> list[str]:
+        """Ids of the jobs that were created for this tenant and are not over."""
+
+    def create_task(self, job_id: str, body: TaskBody) -> None:
+        """Add a task; success if a task of that id exists. Raises JobOver, Refused."""
+
+    def spend_task_id(self, job_id: str, task_id: str) -> None:
+        """Make sure the id can never run: add a task of that id that can only fail. Success if it exists."""
+
+    def task(self, job_id: str, task_id: str) -> TaskView | None:
+        """One task; None if Batch does not list it. Raises JobOver if the job is gone."""
+
+    def tasks(self, job_id: str) -> list[TaskView]:
+        """All tasks of a job. Raises JobOver if the job is gone."""
+
+    def terminate_task(self, job_id: str, task_id: str) -> None:
+        """End a task; success if it is completed or absent."""
+
+    def delete_stuck_task(self, job_id: str, task_id: str) -> None:
+        """Delete a task unless it has completed meanwhile (conditional)."""
+
+    def pool_counts(self) -> dict[str, PoolCounts]:
+        """Node counts of all pools, in one call."""
+
+    def pools(self) -> dict[str, PoolView]:
+        """All pools, in one paged call."""
+
+    def nodes(self, pool_id: str) -> dict[str, NodeView]:
+        """Nodes of a pool by id; empty if the pool is gone."""
+
+    def read_task_file(self, job_id: str, task_id: str, path: str, most_bytes: int) -> bytes | None:
+        """A file of a running task from its node; None if it cannot be had now."""
+
+    def task_file_names(self, job_id: str, task_id: str, prefix: str) -> Iterable[str]:
+        """Paths of a task's files on its node below a prefix; empty if they cannot be had now."""

@@ -1,0 +1,225 @@
+"""Moves one record on: read, observe, decide by the protocol's table, act. Handlers and timer share it.
+
+Every write is conditional on the version the decision rests on; who loses such a write stops (Conflict).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import structlog
+
+from shared import finishing, recovery, submitting
+from shared.batch.types import TaskView
+from shared.errors import JobOver, Transient
+from shared.haste.workload import Outcome, Result, TaskEnd
+from shared.kinds import Kind
+from shared.ledger.port import Versioned
+from shared.logs import bound
+from shared.protocol import table
+from shared.protocol.record import EndReason, NodeRun, Record, State
+from shared.protocol.table import Do, Seen, Step, Verdict
+from shared.readings import Readings
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+
+def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
+    """Take the record as far as it goes now. Raises Conflict (somebody else acts) or Transient (look again later)."""
+    current: Versioned | None = version
+    while current is not None:
+        record = current.record
+        with bound(
+            tenant=worker.tenant,
+            kind=record.entity.kind.value,
+            job=record.entity.entity_id,
+            attempt=record.attempt,
+            pool=record.placement.pool_id if record.placement else None,
+        ):
+            current = _STATES[record.state](worker, current, readings)
+
+
+def _waiting(worker: Worker, version: Versioned, _readings: Readings) -> Versioned | None:
+    step = table.leave_waiting(version.record, worker.ledger.done(version.record.entity))
+    log.info("waiting", step=step.do, why=step.why)
+    if step.do is Do.PLACE:
+        return submitting.place(worker, version)
+    return _finish(worker, version, step)
+
+
+def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
+    record = version.record
+    seen, task = _observe(worker, record, readings)
+    verdict = Verdict()
+    if task is not None and seen is Seen.LIVE:
+        version = _noted(worker, version, task, readings)
+        record = version.record
+        if recovery.is_lost(record, task):
+            verdict = _judge(worker, record)
+    step = table.leave_placed(record, seen, verdict)
+    if step.do is not Do.SHOW_PROGRESS:
+        log.info("placed", step=step.do, why=step.why)
+    match step.do:
+        case Do.FINISH_REAL:
+            assert task is not None
+            return _finish_real(worker, version, task)
+        case Do.END:
+            assert step.end_reason is not None
+            return submitting.end(worker, version, step.end_reason, step.why)
+        case Do.CREATE_TASK:
+            return submitting.submit(worker, version)
+        case Do.SHOW_PROGRESS:
+            assert task is not None
+            submitting.show_progress(worker, version, task, verdict.why)
+    return None
+
+
+def _ending(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
+    record = version.record
+    placed = record.placement
+    assert placed is not None
+    seen, task = _observe(worker, record, readings)
+    step = table.leave_ending(record, seen, _budget_left(worker, record))
+    log.info("ending", step=step.do, why=step.why)
+    match step.do:
+        case Do.TERMINATE:
+            _terminate(worker, record, task, readings)
+        case Do.SPEND_ID:
+            try:
+                worker.batch.spend_task_id(placed.job_id, placed.task_id)
+                worker.batch.terminate_task(placed.job_id, placed.task_id)
+            except JobOver:
+                # nobody can create in it any more, so the id can never run: as good as completed
+                step = table.leave_ending(record, Seen.JOB_OVER, _budget_left(worker, record))
+                return _left_ending(worker, version, step)
+        case Do.FINISH_REAL:
+            assert task is not None
+            return _finish_real(worker, version, task)
+        case Do.FINISH | Do.NEXT_ATTEMPT:
+            return _left_ending(worker, version, step)
+    return None
+
+
+def _left_ending(worker: Worker, version: Versioned, step: Step) -> Versioned | None:
+    if step.do is Do.NEXT_ATTEMPT:
+        submitting.next_attempt(worker, version)
+        return None
+    return _finish(worker, version, step)
+
+
+def _finishing(worker: Worker, version: Versioned, _readings: Readings) -> Versioned | None:
+    return finishing.finish(worker, version)
+
+
+_STATES: dict[State, Callable[[Worker, Versioned, Readings], Versioned | None]] = {
+    State.WAITING: _waiting,
+    State.PLACED: _placed,
+    State.ENDING: _ending,
+    State.FINISHING: _finishing,
+}
+
+
+def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, TaskView | None]:
+    placed = record.placement
+    assert placed is not None
+    try:
+        task = readings.task(placed.job_id, placed.task_id)
+    except JobOver:
+        return Seen.JOB_OVER, None
+    except Transient as error:
+        log.warning("task not read", error=str(error))
+        return Seen.READ_FAILED, None
+    return recovery.seen(task, worker.recovery[record.entity.kind]), task
+
+
+def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Readings) -> Versioned:
+    """The record with what is new about the task's runs: a new run, or the loss of the latest one."""
+    record = version.record
+    assert record.placement is not None
+    nodes = readings.nodes_if_suspect(record.placement.pool_id, task)
+    why = recovery.find_loss(record, task, nodes, worker.now())
+    if why is not None:
+        log.warning("preempted", why=why)
+        return worker.ledger.replace(version, recovery.with_loss(record, task, why, worker.now()))
+    run = recovery.latest_run(record, task)
+    if task.state == "running" and run != record.node_run:
+        return worker.ledger.replace(version, replace(record, node_run=run, reason=_running(run)))
+    return version
+
+
+def _running(run: NodeRun | None) -> str:
+    return f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else "running"
+
+
+def _judge(worker: Worker, record: Record) -> Verdict:
+    kind: Kind = record.entity.kind
+    policy = worker.recovery[kind]
+    assert record.placement is not None
+    avoid = recovery.pools_to_avoid(record, policy, worker.now())
+    here = record.placement.pool_id
+    others = [pool for pool in worker.placer.candidates(kind) if pool != here]
+    elsewhere = worker.placer.decide(kind, avoid) if others else None
+    if elsewhere is not None and elsewhere.pool_id == here:
+        elsewhere = None
+    return recovery.judge(record, elsewhere, worker.placer.candidates(kind), policy)
+
+
+def _budget_left(worker: Worker, record: Record) -> bool:
+    policy = worker.recovery[record.entity.kind]
+    losses = recovery.losses_by_pool(record)
+    return any(
+        losses.get(pool, 0) < policy.most_losses_per_pool for pool in worker.placer.candidates(record.entity.kind)
+    )
+
+
+def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: Readings) -> None:
+    placed = record.placement
+    assert placed is not None
+    worker.batch.terminate_task(placed.job_id, placed.task_id)
+    since = record.ending_since
+    if task is None or task.state != "running" or since is None:
+        return
+    if worker.now() - since < worker.limits.stuck_in_ending:
+        return
+    nodes = readings.nodes_if_suspect(placed.pool_id, task)
+    if nodes is not None and task.node_id not in nodes:
+        log.warning("stuck in running on a node that is gone: deleted", task=placed.task_id)
+        worker.batch.delete_stuck_task(placed.job_id, placed.task_id)
+
+
+def _finish_real(worker: Worker, version: Versioned, task: TaskView) -> Versioned:
+    """The task ended by itself: what that amounts to is judged by the results it left."""
+    record = version.record
+    end = TaskEnd(task.succeeded, task.exit_code, task.failure_code, task.ended_at or worker.now())
+    outcome = worker.workloads[record.entity.kind].outcome(record.run(), end)
+    log.info("ended", result=outcome.result, exit_code=task.exit_code, failure=task.failure_code)
+    return _store_outcome(worker, version, outcome)
+
+
+def _finish(worker: Worker, version: Versioned, step: Step) -> Versioned:
+    """An end that no result is needed for."""
+    if step.entry is not None and step.entry.outcome is not None:
+        return _store_outcome(worker, version, step.entry.outcome)
+    assert step.result is not None
+    return _store_outcome(worker, version, Outcome(step.result, _SENTENCES.get(step.result, step.why), worker.now()))
+
+
+_SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
+
+
+def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Versioned:
+    record = replace(
+        version.record,
+        state=State.FINISHING,
+        outcome=outcome,
+        end_reason=None,
+        reason=outcome.sentence,
+        not_before=worker.now() + timedelta(seconds=30),
+    )
+    return worker.ledger.replace(version, record)
+
+
+__all__ = ["EndReason", "advance"]

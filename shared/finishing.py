@@ -1,0 +1,70 @@
+"""The end of a request: HASTE's record, what follows, what is left in the ledger; each step repeatable by anyone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from shared.accepting import accept, new_record, superseded
+from shared.kinds import Entity
+from shared.ledger.port import Versioned
+from shared.protocol.record import Record, Request
+from shared.protocol.showing import as_done
+from shared.submitting import send_resume
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+
+def finish(worker: Worker, version: Versioned) -> Versioned | None:
+    """Take the steps in their order. None: done with, or HASTE's late save must be waited for."""
+    record = version.record
+    assert record.outcome is not None
+    worker.haste.show_end(record.entity, record)
+    _start_follow_up(worker, version)
+    settled_at = _settled_at(worker, record)
+    if worker.now() < settled_at:
+        if record.not_before != settled_at:
+            worker.ledger.replace(version, replace(record, not_before=settled_at))
+        return None
+    worker.haste.show_end(record.entity, record)
+    worker.ledger.add_done(record.entity, as_done(record))
+    for request in record.next[:-1]:
+        worker.ledger.add_done(record.entity, superseded(request, worker.now()))
+    log.info("finished", result=record.outcome.result, sentence=record.outcome.sentence)
+    return _leave(worker, version)
+
+
+def _settled_at(worker: Worker, record: Record) -> datetime:
+    """When the API's save of the request, and of its cancel, has landed if it lands at all."""
+    asked = max(filter(None, (record.request.asked, record.cancel_asked)))
+    return asked + worker.limits.late_save
+
+
+def _leave(worker: Worker, version: Versioned) -> Versioned | None:
+    record = version.record
+    if not record.next:
+        worker.ledger.remove(version)
+        return None
+    waiting = new_record(worker, record.entity, record.next[-1])
+    version = worker.ledger.replace(version, waiting)
+    send_resume(worker, waiting)
+    return None
+
+
+def _start_follow_up(worker: Worker, version: Versioned) -> None:
+    """The next kind of work, accepted like any other request; an occupied slot is not `created`."""
+    record = version.record
+    assert record.outcome is not None
+    kind = worker.workloads[record.entity.kind].follow_up(record.run(), record.outcome)
+    if kind is None:
+        return
+    entity = Entity(kind, record.entity.project_id, record.entity.entity_id)
+    request = Request(f"{record.request.request_id}+{kind.value}", record.finishing_since or version.written_at)
+    if any(entry.entry_id == request.request_id for entry in worker.ledger.done(entity)):
+        return
+    accepted = accept(worker, entity, request)
+    if accepted is not None:
+        send_resume(worker, accepted.record)

@@ -1,0 +1,216 @@
+"""Inference: predicts damage on the imagery of a layer with a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from shared.errors import Refused
+from shared.haste import container_log, experiment_config, jobs, log_text, paths, records, task_spec
+from shared.haste.inference_inputs import config_file_name, inference_inputs
+from shared.haste.status_fields import FAILED, IN_PROGRESS, INFERENCE, QUEUED, STATUS_OF_RESULT
+from shared.haste.workload import (
+    Blobs,
+    Change,
+    JsonObject,
+    Outcome,
+    Result,
+    Run,
+    Shown,
+    TaskEnd,
+    TaskFiles,
+    TaskSpec,
+)
+from shared.kinds import Entity, Kind
+
+_LOG = "logs/workflow_progress.log"
+
+
+class Inference:
+    """See `Workload`. The record is the Model; `currentInferenceTaskId` names the task in `inferenceJobs`."""
+
+    kind = Kind.INFERENCE
+
+    def __init__(self, blobs: Blobs, *, image_name: str, gdal_translate_params: str) -> None:
+        self._blobs = blobs
+        self._image_name = image_name
+        self._gdal_translate_params = gdal_translate_params
+
+    def record_name(self, entity: Entity) -> str:
+        """Blob name of the Model."""
+        return paths.model_record(entity.project_id, entity.entity_id)
+
+    def shown(self, record: JsonObject) -> Shown:
+        """Status of the inference and its current job."""
+        task_id = record.get("currentInferenceTaskId")
+        job_status = None
+        for job in records.children(record, "inferenceJobs"):
+            if task_id is not None and job.get("taskId") == task_id:
+                job_status = job.get("status")
+        return Shown(record.get(INFERENCE.status), task_id, job_status)
+
+    def check(self, entity: Entity) -> None:
+        """The model is trained and has a checkpoint, the layer has imagery and footprints."""
+        inference_inputs(self._blobs, entity)
+
+    def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:  # noqa: ARG002 (no URL in this file)
+        """The config goes into two blobs: HASTE's, shared with the training, and the task's own."""
+        assert run.task_id is not None
+        inputs = inference_inputs(self._blobs, run.entity)
+        prefix = experiment_config.gpkg_prefix(inputs.model_name or f"model_{run.entity.entity_id}")
+        config = experiment_config.inference_config(inputs.trained, inputs.checkpoint.file_path, prefix)
+        content = experiment_config.dump(config)
+        file_name = config_file_name(run.entity)
+        self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
+        config_file = task_spec.write_input(
+            self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content
+        )
+        return TaskSpec(
+            command_line=task_spec.workflow_command(config_file.file_path, "inference"),
+            image_name=self._image_name,
+            resource_files=(*inputs.imagery.files, inputs.footprints, inputs.checkpoint, config_file),
+            output_files=task_spec.output_files(run.entity.project_id, run.task_id, "inference/**/*", logs=True),
+            environment={"GDAL_TRANSLATE_PARAMS": self._gdal_translate_params},
+        )
+
+    def submitted(self, run: Run, at: datetime) -> Change:
+        """In progress at step 0, with an entry in `inferenceJobs`; the results of an earlier run are gone."""
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = dict(record)
+            history = records.children(record, "inferenceJobs")
+            if not any(jobs.names_task(job, run) for job in history):
+                changed.update(inferenceOutputPath=None, predictedDamageLayerUrl=None, gpkgUrl=None)
+                INFERENCE.set_step(changed, 0)
+                history.append(jobs.inference_job(run, at))
+            # an entry of an earlier attempt has lost its task without an end of its own
+            changed["inferenceJobs"] = [
+                jobs.placed_job(job, jobs.inference_job, run, at) if jobs.names_task(job, run) else _closed(job, at)
+                for job in history
+            ]
+            changed["currentInferenceTaskId"] = run.task_id
+            INFERENCE.set_status(changed, IN_PROGRESS)
+            INFERENCE.add_line(changed, f"Inference submitted with task id {run.task_id}", at)
+            return changed
+
+        return change
+
+    def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
+        """One step for every new line of the container's log."""
+        content = files.read(f"wd/{_LOG}")
+        entries = [line.entry() for line in container_log.parse(content or b"", complete=False)]
+        if not entries:
+            return None
+        submitted = self.submitted(run, run.placed_at or at)
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = submitted(record)
+            INFERENCE.add_steps(changed, entries)
+            _set_job_logs(changed, run)
+            return changed
+
+        return change
+
+    def noted(self, run: Run, sentence: str, at: datetime) -> Change:  # noqa: ARG002 (the line stands by itself)
+        """One more line for the user."""
+        return INFERENCE.noting(sentence, at)
+
+    def outcome(self, run: Run, end: TaskEnd) -> Outcome:
+        """Completed only with the visualizer raster and the predictions file."""
+        if not end.succeeded:
+            return Outcome(Result.FAILED, task_spec.failure_sentence("Inference job failed", end), end.ended_at)
+        names = self._result_names(run)
+        if names is None or any(self._blobs.size_bytes(name) is None for name in names):
+            return Outcome(Result.FAILED, "Inference job failed: it left no complete results", end.ended_at)
+        return Outcome(Result.COMPLETED, "Inference job completed successfully", end.ended_at)
+
+    def finished(self, run: Run, outcome: Outcome) -> Change:
+        """The end; after success with the URLs of the results."""
+        status = STATUS_OF_RESULT[outcome.result]
+        results = self._results(run, outcome)
+        entries = self._log_entries(run)
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = {**record, **results}
+            if run.task_id is not None:
+                changed["currentInferenceTaskId"] = run.task_id
+            INFERENCE.set_status(changed, status)
+            INFERENCE.add_steps(changed, entries)
+            INFERENCE.add_line(changed, outcome.sentence, outcome.at)
+            if outcome.result is Result.COMPLETED:
+                INFERENCE.complete_steps(changed)
+            changed["inferenceJobs"] = _ended_jobs(record, run, status, outcome.at)
+            _set_job_logs(changed, run)
+            return changed
+
+        return change
+
+    def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:  # noqa: ARG002 (nothing follows inference)
+        """Nothing follows by itself."""
+        return None
+
+    def _results(self, run: Run, outcome: Outcome) -> JsonObject:
+        if run.task_id is None or outcome.result is Result.CANCELLED:
+            return {}
+        results: JsonObject = {"inferenceOutputPath": paths.task_folder(run.entity.project_id, run.task_id)}
+        names = self._result_names(run) if outcome.result is Result.COMPLETED else None
+        if names is not None:
+            visualizer, gpkg = names
+            results["predictedDamageLayerUrl"] = self._blobs.reading_url(visualizer)
+            results["gpkgUrl"] = self._blobs.reading_url(gpkg)
+        return results
+
+    def _result_names(self, run: Run) -> tuple[str, str] | None:
+        """Blob names of visualizer and predictions by the config that the task was given; the name of the model may
+        have changed since. A task that HASTE's own app has started has no config of its own.
+        """
+        assert run.task_id is not None
+        project_id, file_name = run.entity.project_id, config_file_name(run.entity)
+        config = self._config(paths.task_input(project_id, run.task_id, file_name))
+        config = config or self._config(paths.shared_input(project_id, file_name)) or {}
+        mosaic = records.text(records.child(config, "imagery") or {}, "raw_fn").rpartition("/")[2].removesuffix(".tif")
+        prefix = records.text(records.child(config, "inference") or {}, "predictions_gpkg_fileprefix")
+        if not mosaic or not prefix or "/" in prefix:
+            return None
+        folder = paths.task_folder(project_id, run.task_id)
+        return f"{folder}/{mosaic}_visualizer.tif", f"{folder}/{prefix}.gpkg"
+
+    def _config(self, name: str) -> JsonObject | None:
+        try:
+            return records.read(self._blobs, name)
+        except Refused:
+            return None
+
+    def _log_entries(self, run: Run) -> list[str]:
+        if run.task_id is None:
+            return []
+        content = self._blobs.read(f"{paths.task_folder(run.entity.project_id, run.task_id)}/{_LOG}")
+        return [line.entry() for line in container_log.parse(content or b"", complete=True)]
+
+
+def queue_inference(model: JsonObject, at: datetime) -> None:
+    """Put the model into the state that HASTE's app gives it when inference follows a training."""
+    model[INFERENCE.status] = QUEUED
+    model[INFERENCE.log] = log_text.append("", log_text.entry("Queued for inference", at))
+    model[INFERENCE.total] = INFERENCE.usual_total
+    INFERENCE.set_step(model, 0)
+
+
+def _ended_jobs(model: JsonObject, run: Run, status: str, at: datetime) -> list[JsonObject]:
+    """The history with the end of the run; its entry is added if it was lost, and no other entry stays open."""
+    history = records.children(model, "inferenceJobs")
+    if run.task_id is None:
+        return [jobs.ended(job, status, at) if jobs.is_open(job) else job for job in history]
+    if not any(jobs.names_task(job, run) for job in history):
+        history.append(jobs.inference_job(run, run.placed_at or at))
+    return [jobs.ended(job, status, at) if jobs.names_task(job, run) else _closed(job, at) for job in history]
+
+
+def _closed(job: JsonObject, at: datetime) -> JsonObject:
+    return jobs.ended(job, FAILED, at) if jobs.is_open(job) else job
+
+
+def _set_job_logs(model: JsonObject, run: Run) -> None:
+    for job in model["inferenceJobs"]:
+        if jobs.names_task(job, run):
+            job["logs"] = model[INFERENCE.log]

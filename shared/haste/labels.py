@@ -1,0 +1,51 @@
+"""Label projects: finding the one of an image layer, and its labels as the GeoJSON that HASTE exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.errors import Refused
+from shared.haste import paths, records
+from shared.haste.workload import Blobs, JsonObject
+
+
+def find_label_project(blobs: Blobs, project_id: str, layer_id: str) -> JsonObject | None:
+    """The label project of a layer: the first by name, as HASTE's API finds it; None if there is none."""
+    for name in blobs.names(paths.label_project_prefix(project_id)):
+        try:
+            label_project = records.read(blobs, name)
+        except Refused:  # a broken one belongs to nobody
+            continue
+        if label_project is not None and label_project.get("imageLayerId") == layer_id:
+            return label_project
+    return None
+
+
+def geojson(label_project: JsonObject) -> JsonObject:
+    """All labels as a FeatureCollection. Label ids are left out, and the class is called `class`."""
+    return {
+        "type": "FeatureCollection",
+        "name": label_project.get("name"),
+        "features": [_feature(label) for label in records.children(label_project, "labels")],
+    }
+
+
+def _feature(label: JsonObject) -> JsonObject:
+    properties = records.child(label, "properties") or {}
+    return {
+        "type": "Feature",
+        "geometry": label.get("geometry"),
+        "properties": {
+            "azureMapsShapeId": properties.get("azureMapsShapeId"),
+            "class": _class(properties),
+            "source": properties.get("source"),
+            "subType": properties.get("subType"),
+            "radius": properties.get("radius"),
+        },
+    }
+
+
+def _class(properties: JsonObject) -> Any:
+    """Stored records say `primaryClass`, bodies of the labelling tool `class`."""
+    name = properties.get("class")
+    return properties.get("primaryClass") if name is None else name

@@ -1,0 +1,237 @@
+"""Training: fits a model to the labels of an image layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from shared.errors import Refused
+from shared.haste import container_log, experiment_config, jobs, labels, paths, records, task_spec, tfevents
+from shared.haste.inference import queue_inference
+from shared.haste.log_text import entry, timestamp
+from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
+from shared.haste.training_inputs import training_inputs
+from shared.haste.training_metrics import History, estimate, history
+from shared.haste.workload import (
+    Blobs,
+    Change,
+    JsonObject,
+    Outcome,
+    ResourceFile,
+    Result,
+    Run,
+    Shown,
+    TaskEnd,
+    TaskFiles,
+    TaskSpec,
+)
+from shared.kinds import Entity, Kind
+
+_EVENT_FILE = "events.out.tfevents"
+_ERROR_WORDS = ("error", "failed", "unexpected")
+
+
+class Training:
+    """See `Workload`. The record is the Model; its `trainingJob` names the task."""
+
+    kind = Kind.TRAINING
+
+    def __init__(self, blobs: Blobs, *, image_name: str) -> None:
+        self._blobs = blobs
+        self._image_name = image_name
+
+    def record_name(self, entity: Entity) -> str:
+        """Blob name of the Model."""
+        return paths.model_record(entity.project_id, entity.entity_id)
+
+    def shown(self, record: JsonObject) -> Shown:
+        """Status of the training and its job."""
+        job = records.child(record, "trainingJob") or {}
+        return Shown(record.get("status"), job.get("taskId"), job.get("status"))
+
+    def check(self, entity: Entity) -> None:
+        """Layer, classes, labels, base weights and hyper-parameters are there and make sense."""
+        training_inputs(self._blobs, entity)
+
+    def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:  # noqa: ARG002 (no URL in these files)
+        """Labels and config go into two blobs each: HASTE's, which its API reads, and the task's own."""
+        assert run.task_id is not None
+        inputs = training_inputs(self._blobs, run.entity)
+        model_id = run.entity.entity_id
+        labels_file = self._write(run, _labels_file(run.entity), records.dump(labels.geojson(inputs.label_project)))
+        config = experiment_config.training_config(
+            model_id,
+            inputs.imagery,
+            inputs.classes,
+            inputs.parameters,
+            labels_path=labels_file.file_path,
+            weights_path=inputs.weights.file_path if inputs.weights else None,
+        )
+        config_file = self._write(run, f"experiment_config_{model_id}.yaml", experiment_config.dump(config))
+        weights = [inputs.weights] if inputs.weights else []
+        return TaskSpec(
+            command_line=task_spec.workflow_command(config_file.file_path, "training"),
+            image_name=self._image_name,
+            resource_files=(labels_file, *inputs.imagery.files, *weights, config_file),
+            output_files=task_spec.output_files(run.entity.project_id, run.task_id, "**/*", logs=False),
+        )
+
+    def submitted(self, run: Run, at: datetime) -> Change:
+        """In progress at step 0. An earlier run's output path goes; its checkpoint stays until this run has one."""
+        labels_url = self._blobs.reading_url(paths.shared_input(run.entity.project_id, _labels_file(run.entity)))
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = dict(record)
+            job = records.child(record, "trainingJob")
+            if not jobs.names_task(job, run):
+                changed.update(trainDate=timestamp(at), trainingOutputPath=None)
+                MAIN.set_step(changed, 0, _max_epochs(record) + 1)
+            MAIN.set_status(changed, IN_PROGRESS)
+            changed.update(trainingJob=jobs.placed_job(job, jobs.training_job, run, at), labelsUrl=labels_url)
+            MAIN.add_line(changed, f"Training submitted with task id {run.task_id}", at)
+            return changed
+
+        return change
+
+    def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
+        """Metrics from the event file; a block of lines for the user whenever another epoch has begun."""
+        event_files = [path for path in files.names("wd/logs") if _file_name(path).startswith(_EVENT_FILE)]
+        content = files.read(max(event_files, key=_file_name)) if event_files else None
+        past = history(tfevents.scalars(content)) if content else None
+        if past is None:
+            return None
+        submitted = self.submitted(run, run.placed_at or at)
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = submitted(record)
+            now = estimate(past, _max_epochs(record))
+            changed["trainingJob"].update(trainStartTime=past.start_time, logs=past.logs(), **now.job_fields())
+            step = now.completed_epochs + 1
+            if step > records.count(changed, MAIN.step):
+                MAIN.set_step(changed, step, _max_epochs(record) + 1)
+                block = (
+                    f"trainStartTime: {past.start_time}",
+                    f"epoch: {step}",
+                    f"elapsedDurationInMinutes: {now.total_elapsed_minutes or 'n/a'}",
+                    f"approxMinutesToComplete: {now.minutes_left or 'calculating...'}",
+                )
+                MAIN.add_entries(changed, [entry("Training job in progress", at, *block)])
+            return changed
+
+        return change
+
+    def noted(self, run: Run, sentence: str, at: datetime) -> Change:  # noqa: ARG002 (the line stands by itself)
+        """One more line for the user."""
+        return MAIN.noting(sentence, at)
+
+    def outcome(self, run: Run, end: TaskEnd) -> Outcome:
+        """Completed only with a checkpoint: inference needs it."""
+        if not end.succeeded:
+            return Outcome(Result.FAILED, task_spec.failure_sentence("Training job failed", end), end.ended_at)
+        if self._blobs.size_bytes(f"{_checkpoint_path(run)}/last.ckpt") is None:
+            return Outcome(Result.FAILED, "Training job failed: it left no checkpoint", end.ended_at)
+        return Outcome(Result.COMPLETED, "Training job completed successfully", end.ended_at)
+
+    def finished(self, run: Run, outcome: Outcome) -> Change:
+        """The end; after success with the final metrics and, if it follows by itself, inference queued.
+
+        Inference is queued only by the change that first shows this run as processed: later ones may find the
+        inference itself running or done.
+        """
+        status = STATUS_OF_RESULT[outcome.result]
+        completed = outcome.result is Result.COMPLETED
+        past = self._final_history(run) if completed else None
+        errors = self._errors(run) if outcome.result is Result.FAILED else []
+
+        def change(record: JsonObject) -> JsonObject:
+            changed = dict(record)
+            MAIN.set_status(changed, status)
+            job = jobs.ended_job(records.child(record, "trainingJob"), jobs.training_job, run, status, outcome.at)
+            if run.task_id is not None:
+                changed["trainingOutputPath"] = paths.task_folder(run.entity.project_id, run.task_id)
+            if completed and job is not None:
+                job.update(_final_fields(past, _max_epochs(record)))
+                MAIN.set_step(changed, _max_epochs(record) + 1, _max_epochs(record) + 1)
+                changed["checkpointPath"] = _checkpoint_path(run)
+                lines = _final_block(job, _max_epochs(record))
+            else:
+                lines = errors
+            changed["trainingJob"] = job
+            MAIN.add_entries(changed, [entry(outcome.sentence, outcome.at, *lines)])
+            if completed and _infers_next(record) and self.shown(record) != self.shown(changed):
+                queue_inference(changed, outcome.at)
+            return changed
+
+        return change
+
+    def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
+        """Inference, if the user has asked for it."""
+        if outcome.result is not Result.COMPLETED:
+            return None
+        model = records.read(self._blobs, self.record_name(run.entity))
+        return Kind.INFERENCE if model is not None and _infers_next(model) else None
+
+    def _write(self, run: Run, file_name: str, content: bytes) -> ResourceFile:
+        """Write HASTE's own blob and the task's copy."""
+        assert run.task_id is not None
+        self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
+        return task_spec.write_input(self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content)
+
+    def _final_history(self, run: Run) -> History | None:
+        """From the uploaded event file."""
+        folder = f"{_output_path(run)}/logs/model_{run.entity.entity_id}/version_0"
+        names = self._blobs.names(f"{folder}/{_EVENT_FILE}")
+        content = self._blobs.read(max(names)) if names else None
+        return history(tfevents.scalars(content)) if content else None
+
+    def _errors(self, run: Run) -> list[str]:
+        """The lines of the uploaded log that say what went wrong; the container writes only harmless ones there."""
+        content = self._blobs.read(f"{_output_path(run)}/logs/workflow_progress.log") if run.task_id else None
+        lines = container_log.parse(content or b"", complete=True)
+        return [line.text for line in lines if any(word in line.text.lower() for word in _ERROR_WORDS)]
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _output_path(run: Run) -> str:
+    assert run.task_id is not None
+    return paths.task_folder(run.entity.project_id, run.task_id)
+
+
+def _checkpoint_path(run: Run) -> str:
+    return f"{_output_path(run)}/checkpoint"
+
+
+def _labels_file(entity: Entity) -> str:
+    return f"train_labels_{entity.entity_id}.geojson"
+
+
+def _max_epochs(model: JsonObject) -> int:
+    """For showing progress; a training that could not have started has one epoch."""
+    try:
+        return experiment_config.whole_number(model, "maxEpochs", fallback=1)
+    except Refused:
+        return 1
+
+
+def _infers_next(model: JsonObject) -> bool:
+    return records.flag(model, "autoRunInference", default=True)
+
+
+def _final_fields(past: History | None, max_epochs: int) -> JsonObject:
+    """What `trainingJob` says after success. Without an event file the last known times stay."""
+    known = {}
+    if past is not None:
+        known = estimate(past, max_epochs).job_fields() | {"trainStartTime": past.start_time, "logs": past.logs()}
+    return known | {"completedEpochs": str(max_epochs), "approxMinutesToComplete": "0"}
+
+
+def _final_block(job: JsonObject, max_epochs: int) -> list[str]:
+    return [
+        f"trainStartTime: {job.get('trainStartTime') or 'n/a'}",
+        f"epoch: {max_epochs}",
+        f"elapsedDurationInMinutes: {job.get('totalElapsedTime') or 'n/a'}",
+        f"completedDate: {job['completedDate']}",
+    ]

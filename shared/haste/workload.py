@@ -1,0 +1,180 @@
+"""What the rest of the worker knows about a kind of HASTE work: the `Workload` protocol and its values.
+
+Each kind is one module beside this one. A workload knows HASTE's records, configs, command lines and results;
+it knows nothing of Batch, SAS, the ledger or retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from shared.kinds import Entity, Kind
+
+JsonObject = dict[str, Any]
+
+#: Takes a freshly read HASTE record and returns it changed. Must keep unknown keys and may be called more than once.
+Change = Callable[[JsonObject], JsonObject]
+
+
+class Result(StrEnum):
+    """How a request ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a request, fixed once.
+
+    `sentence` is shown to users: ours, short, no secret. `at` is when the work ended (UTC).
+    """
+
+    result: Result
+    sentence: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Run:
+    """One request as HASTE's records name it. `task_id` and `job_id` are None if no task was ever placed."""
+
+    entity: Entity
+    request_id: str
+    attempt: int = 1
+    job_id: str | None = None
+    task_id: str | None = None
+    placed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ResourceFile:
+    """A blob to lay into the task's working directory. `url` is plain (no SAS); `file_path` is relative."""
+
+    url: str
+    file_path: str
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """Files to upload when the task ends: `file_pattern` as Batch takes it, `path` = blob name prefix."""
+
+    file_pattern: str
+    path: str
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """A Batch task in HASTE's terms, before credentials, pool and limits are added."""
+
+    command_line: str
+    image_name: str
+    resource_files: tuple[ResourceFile, ...]
+    output_files: tuple[OutputFile, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What HASTE's record says about this kind of work: its status word, and id and status of the job it names."""
+
+    status: str | None
+    task_id: str | None
+    job_status: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskEnd:
+    """How a completed task ended by itself. `failure_code` is Batch's failureInfo code, None on success."""
+
+    succeeded: bool
+    exit_code: int | None
+    failure_code: str | None
+    ended_at: datetime
+
+
+class TaskFiles(Protocol):
+    """Files of a running task, read from its node. None = not available now."""
+
+    def read(self, path: str) -> bytes | None:
+        """Content of one file, `path` relative to the task directory (`wd/logs/x.log`); None if it cannot be had."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Paths below `prefix` (recursive); empty if they cannot be had."""
+
+
+class Blobs(Protocol):
+    """HASTE's container (records, configs, artifacts). A missing blob is None; every other failure raises."""
+
+    def url(self, name: str) -> str:
+        """Plain URL of a blob, no SAS."""
+
+    def reading_url(self, name: str) -> str:
+        """URL with HASTE's long-lived, policy-based container read SAS, as stored in HASTE's records."""
+
+    def read(self, name: str) -> bytes | None:
+        """Whole content."""
+
+    def read_range(self, name: str, offset: int, length: int) -> bytes | None:
+        """Up to `length` bytes from `offset`."""
+
+    def size_bytes(self, name: str) -> int | None:
+        """Content length; None if the blob does not exist."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Create or overwrite."""
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Create; False (and nothing changed) if it exists."""
+
+    def names(self, prefix: str) -> list[str]:
+        """Names of blobs directly at this prefix (delimiter `/`), sorted."""
+
+
+class Workload(Protocol):
+    """One kind of HASTE work."""
+
+    kind: Kind
+
+    def record_name(self, entity: Entity) -> str:
+        """Blob name of the HASTE record that shows this work."""
+
+    def shown(self, record: JsonObject) -> Shown:
+        """What the record says about this kind of work."""
+
+    def check(self, entity: Entity) -> None:
+        """Everything the task needs is there. Raises NotThere (own record missing) or Refused (never will be)."""
+
+    def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:
+        """Write the config blobs of this run and describe its task; repeatable.
+
+        `resign` replaces the credentials of one URL that goes into a config file; a URL that is not of the tenant's
+        own account comes back as it is. Raises NotThere or Refused.
+        """
+
+    def submitted(self, run: Run, at: datetime) -> Change:
+        """The record once the task is added: in progress, naming job and task."""
+
+    def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
+        """The record with the progress read from the node; None when there is nothing to read."""
+
+    def noted(self, run: Run, sentence: str, at: datetime) -> Change:
+        """The record with one more line for users (waiting, preempted, moved), unless it is the last line already."""
+
+    def outcome(self, run: Run, end: TaskEnd) -> Outcome:
+        """What a task that ended by itself amounts to, judged by the result blobs it left."""
+
+    def finished(self, run: Run, outcome: Outcome) -> Change:
+        """The record at the end. May first write what belongs to the result (label project).
+
+        Repeatable: the change applied to its own result changes nothing.
+        """
+
+    def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
+        """The kind of work to start next for the same project and entity, if any (reads HASTE's record)."""

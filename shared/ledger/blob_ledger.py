@@ -1,0 +1,93 @@
+"""The ledger in blob storage: `active/<key>.json` and `done/<key>/<entry id>.json` in the worker's container."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from shared.kinds import Entity
+from shared.ledger.port import LiveSummary, Versioned
+from shared.protocol.record import Done, Record, State
+from shared.storage.blob_container import BlobContainer
+
+_RECORD = TypeAdapter(Record)
+_DONE = TypeAdapter(Done)
+_SAFE_ID = re.compile(r"[A-Za-z0-9+_-]{1,100}")
+
+
+class BlobLedger:
+    """Conditional writes by ETag; what a tick needs is blob metadata, so that one list call shows 5,000 records."""
+
+    def __init__(self, container: BlobContainer) -> None:
+        self._container = container
+
+    def read(self, key: str) -> Versioned | None:
+        """See `Ledger.read`."""
+        found = self._container.read_with_etag(_active(key))
+        return None if found is None else Versioned(_RECORD.validate_json(found[0]), found[1], found[1].written_at)
+
+    def create(self, record: Record) -> Versioned | None:
+        """See `Ledger.create`."""
+        written = self._container.create_with_etag(_active(record.entity.key), _dump(record), _metadata(record))
+        return None if written is None else Versioned(record, written, written.written_at)
+
+    def replace(self, version: Versioned, record: Record) -> Versioned:
+        """See `Ledger.replace`."""
+        name = _active(record.entity.key)
+        written = self._container.replace(name, _dump(record), version.etag, _metadata(record))
+        return Versioned(record, written, written.written_at)
+
+    def remove(self, version: Versioned) -> None:
+        """See `Ledger.remove`."""
+        self._container.delete(_active(version.record.entity.key), version.etag)
+
+    def live(self) -> Iterator[LiveSummary]:
+        """See `Ledger.live`."""
+        for name, metadata in self._container.list_with_metadata("active/"):
+            yield LiveSummary(
+                key=name.removeprefix("active/").removesuffix(".json"),
+                state=State(metadata["state"]),
+                not_before=datetime.fromisoformat(metadata["not_before"]),
+                job_id=metadata.get("job_id"),
+                task_id=metadata.get("task_id"),
+            )
+
+    def done(self, entity: Entity) -> tuple[Done, ...]:
+        """See `Ledger.done`."""
+        entries = []
+        for name, _metadata_of_entry in self._container.list_with_metadata(f"done/{entity.key}/"):
+            content = self._container.read_with_etag(name)
+            if content is not None:  # expired between list and read
+                entries.append(_DONE.validate_json(content[0]))
+        return tuple(entries)
+
+    def add_done(self, entity: Entity, entry: Done) -> bool:
+        """See `Ledger.add_done`."""
+        name = f"done/{entity.key}/{_blob_id(entry)}.json"
+        return self._container.create_with_etag(name, _DONE.dump_json(entry), {}) is not None
+
+
+def _active(key: str) -> str:
+    return f"active/{key}.json"
+
+
+def _blob_id(entry: Done) -> str:
+    # a cancel and a request never share a name, and an id never shapes a path
+    readable = (
+        entry.entry_id if _SAFE_ID.fullmatch(entry.entry_id) else hashlib.sha256(entry.entry_id.encode()).hexdigest()
+    )
+    return f"cancel-{readable}" if entry.is_cancel else readable
+
+
+def _dump(record: Record) -> bytes:
+    return _RECORD.dump_json(record)
+
+
+def _metadata(record: Record) -> dict[str, str]:
+    placed = record.placement
+    values = {"state": record.state.value, "not_before": record.not_before.isoformat()}
+    return values | ({"job_id": placed.job_id, "task_id": placed.task_id} if placed else {})

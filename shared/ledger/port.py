@@ -1,0 +1,59 @@
+"""What the protocol needs of its ledger. The blob ledger and the tests' in-memory one pass the same contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from shared.kinds import Entity
+from shared.protocol.record import Done, Record, State
+
+
+@dataclass(frozen=True)
+class Versioned:
+    """A record as it was read or written, with the version every later write is conditional on.
+
+    `written_at` is the storage clock's time of that version.
+    """
+
+    record: Record
+    etag: str
+    written_at: datetime
+
+
+@dataclass(frozen=True)
+class LiveSummary:
+    """What one list call tells about a live record: enough to decide whether a tick must look at it."""
+
+    key: str
+    state: State
+    not_before: datetime
+    job_id: str | None
+    task_id: str | None
+
+
+class Ledger(Protocol):
+    """Live records under `active/`, ends and cancels under `done/`."""
+
+    def read(self, key: str) -> Versioned | None:
+        """The live record of an entity (`Entity.key`); None if there is none."""
+
+    def create(self, record: Record) -> Versioned | None:
+        """Create if absent; None if somebody else's record is there."""
+
+    def replace(self, version: Versioned, record: Record) -> Versioned:
+        """Write over exactly this version. Raises Conflict."""
+
+    def remove(self, version: Versioned) -> None:
+        """Delete exactly this version. Raises Conflict."""
+
+    def live(self) -> Iterator[LiveSummary]:
+        """All live records, by list calls alone."""
+
+    def done(self, entity: Entity) -> tuple[Done, ...]:
+        """Every end and every cancel of the entity, as of now."""
+
+    def add_done(self, entity: Entity, entry: Done) -> bool:
+        """Create if absent, never overwrite; False if it was there."""

@@ -1,0 +1,47 @@
+"""Names of the Batch jobs that hold our tasks. A Batch job is bound to one pool, so the pool is in its name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+_MOST_CHARACTERS = 64
+#: How many successors of a job that is over are tried before a placement gives up and waits.
+_MOST_SUCCESSORS = 9
+
+
+def shared_job_id(tenant: str, job_class: str, pool_id: str, at: datetime) -> str:
+    """`<tenant>-<class>-<pool>-<ISO week>`: this week's job of a tenant on a pool."""
+    year, week, _day = at.isocalendar()
+    return _shortened(f"{tenant}-{job_class}-{pool_id}", f"-{year}w{week:02}")
+
+
+def legacy_job_id(base_id: str, pool_id: str, candidates: Sequence[str]) -> str:
+    """HASTE's rule: the pool's own name if the base is one of the candidates, the base if there is no choice."""
+    if base_id in candidates:
+        return pool_id[:_MOST_CHARACTERS]
+    if len(candidates) <= 1:
+        return base_id[:_MOST_CHARACTERS]
+    return pool_scoped_job_id(base_id, pool_id)
+
+
+def pool_scoped_job_id(base_id: str, pool_id: str) -> str:
+    """HASTE's rule for a base id that is taken by another pool: the base is cut, the pool is not."""
+    suffix = f"-{pool_id}"[:_MOST_CHARACTERS]
+    return base_id[: _MOST_CHARACTERS - len(suffix)] + suffix
+
+
+def with_successors(job_id: str) -> Iterator[str]:
+    """The id, then `-2`, `-3`...: a job that is over cannot be used again, and its id stays taken."""
+    yield job_id
+    for number in range(2, 2 + _MOST_SUCCESSORS):
+        suffix = f"-{number}"
+        yield job_id[: _MOST_CHARACTERS - len(suffix)] + suffix
+
+
+def _shortened(text: str, suffix: str) -> str:
+    if len(text) + len(suffix) <= _MOST_CHARACTERS:
+        return text + suffix
+    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+    return text[: _MOST_CHARACTERS - len(suffix) - 11] + "-" + digest + suffix

@@ -1,0 +1,175 @@
+"""The ledger's values: one live record per entity, and what is left of every request after its end.
+
+The states and who may leave them are drawn in docs/architecture.md; `table.py` decides, `shared/ledger` stores.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from shared.haste.workload import Outcome, Result, Run
+from shared.kinds import Entity, Kind
+
+_TASK_NAMESPACE = uuid.UUID("5f4b3c0e-7f0c-5c55-9d0e-6a2d0f6f7a11")
+
+
+def task_id(kind: Kind, request_id: str, attempt: int) -> str:
+    """Batch task id of one attempt: HASTE's prefix + uuid5, 40 characters, the same whoever computes it.
+
+    A request taken over from HASTE's own app is named by the task that runs it already.
+    """
+    prefix = f"{kind.task_prefix}-"
+    if attempt == 1 and request_id.startswith(prefix):
+        return request_id
+    return prefix + str(uuid.uuid5(_TASK_NAMESPACE, f"{request_id}/{attempt}"))
+
+
+def task_ids(kind: Kind, request_id: str, attempts: int) -> tuple[str, ...]:
+    """The task ids of attempts 1 to `attempts`."""
+    return tuple(task_id(kind, request_id, n) for n in range(1, attempts + 1))
+
+
+class State(StrEnum):
+    """Where a live record is. Shown to people as queued or running while placed, by Batch's own state."""
+
+    WAITING = "waiting"
+    PLACED = "placed"
+    ENDING = "ending"
+    FINISHING = "finishing"
+
+
+class EndReason(StrEnum):
+    """Why an attempt is being ended."""
+
+    CANCEL = "cancel"
+    NEXT = "next"
+    MOVE = "move"
+    GIVE_UP = "give up"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One wish of HASTE. `asked` is the message's insertion time on the storage clock.
+
+    `held_task_ids` are the tasks HASTE's record named when we met the request: they are older than ours.
+    `adopted_job_id` names the Batch job of a task that HASTE's own app has started.
+    """
+
+    request_id: str
+    asked: datetime
+    held_task_ids: tuple[str, ...] = ()
+    adopted_job_id: str | None = None
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """Requests of an entity are ordered by insertion time, ties by id."""
+        return (self.asked, self.request_id)
+
+    def holding(self, named: str | None, own: tuple[str, ...]) -> Request:
+        """The request, knowing also the task that HASTE's record names now (unless it is one of its own)."""
+        if named is None or named in own or named in self.held_task_ids:
+            return self
+        return replace(self, held_task_ids=(*self.held_task_ids, named))
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an attempt runs. Never changed once stored."""
+
+    pool_id: str
+    job_id: str
+    task_id: str
+    at: datetime
+    why: str
+    rejected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """The latest run of the attempt's task that was seen on a node."""
+
+    node_id: str
+    started_at: datetime
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A run that was lost together with its node."""
+
+    pool_id: str
+    attempt: int
+    started_at: datetime
+    noticed_at: datetime
+
+
+@dataclass(frozen=True)
+class Record:
+    """The live record of an entity.
+
+    `reason` says what the job waits for, or why it is where it is; `not_before` is when somebody looks again.
+    `waits` counts refusals in a row (back-off); `ending_since` is when the present attempt began to end;
+    `finishing_since` (storage clock) is kept when a record that finishes is written again.
+    """
+
+    entity: Entity
+    request: Request
+    state: State
+    not_before: datetime
+    attempt: int = 1
+    placement: Placement | None = None
+    earlier: tuple[Placement, ...] = ()
+    node_run: NodeRun | None = None
+    losses: tuple[Loss, ...] = ()
+    cancel_asked: datetime | None = None
+    next: tuple[Request, ...] = ()
+    end_reason: EndReason | None = None
+    ending_since: datetime | None = None
+    finishing_since: datetime | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    waits: int = 0
+
+    def run(self) -> Run:
+        """This attempt as HASTE's records name it."""
+        placed = self.placement
+        return Run(
+            entity=self.entity,
+            request_id=self.request.request_id,
+            attempt=self.attempt,
+            job_id=placed.job_id if placed else None,
+            task_id=placed.task_id if placed else None,
+            placed_at=placed.at if placed else None,
+        )
+
+    def task_ids(self) -> tuple[str, ...]:
+        """Every task id this request may have used."""
+        return task_ids(self.entity.kind, self.request.request_id, self.attempt)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is left of a message: the end of a request (`outcome`), or a cancel message (`outcome` is None)."""
+
+    entry_id: str
+    asked: datetime
+    outcome: Outcome | None = None
+    run: Run | None = None
+    held_task_ids: tuple[str, ...] = ()
+
+    @property
+    def is_cancel(self) -> bool:
+        """A cancel entry, not the end of a request."""
+        return self.outcome is None
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """As for requests."""
+        return (self.asked, self.entry_id)
+
+    @property
+    def shows(self) -> bool:
+        """This end is shown in HASTE's record (a superseded request shows nothing)."""
+        return self.outcome is not None and self.outcome.result is not Result.SUPERSEDED

@@ -1,0 +1,176 @@
+"""The job protocol's decisions: (what the ledger says, what was observed) -> the next step, and why.
+
+Pure functions on frozen values. `shared/driver.py` observes and acts; nothing else decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum, auto
+
+from shared.haste.workload import Result
+from shared.protocol.record import Done, EndReason, Record, Request, State
+
+# --- a message meets the ledger -------------------------------------------------------------------------------------
+
+
+class Accept(StrEnum):
+    """What a start message leads to."""
+
+    CREATE = auto()
+    CONTINUE = auto()
+    ACKNOWLEDGE = auto()
+    LIST_DONE = auto()
+    SUPERSEDED = auto()
+    ADD_NEXT = auto()
+
+
+def accept(record: Record | None, request: Request) -> Accept:
+    """A start message meets the entity's live record."""
+    if record is None:
+        return Accept.CREATE
+    if record.request.request_id == request.request_id:
+        return Accept.CONTINUE if record.state in (State.WAITING, State.PLACED) else Accept.ACKNOWLEDGE
+    if any(waiting.request_id == request.request_id for waiting in record.next):
+        return Accept.ACKNOWLEDGE
+    return Accept.LIST_DONE
+
+
+def accept_beside(record: Record, request: Request, done: Iterable[Done]) -> Accept:
+    """A start message meets another request's record; `done` was listed after the record was read."""
+    ends = [entry for entry in done if not entry.is_cancel]
+    if any(entry.entry_id == request.request_id for entry in ends):
+        return Accept.ACKNOWLEDGE
+    known = [record.request.order, *(r.order for r in record.next), *(entry.order for entry in ends)]
+    return Accept.SUPERSEDED if request.order < max(known) else Accept.ADD_NEXT
+
+
+class Cancel(StrEnum):
+    """What a cancel message leads to, its entry being written already."""
+
+    FLAG = auto()
+    LATER = auto()
+    ACKNOWLEDGE = auto()
+    REASSERT = auto()
+
+
+def cancel(record: Record | None, asked: datetime) -> Cancel:
+    """A cancel message meets the entity's live record. Within one clock tick the cancel applies."""
+    if record is None:
+        return Cancel.REASSERT
+    if asked < record.request.asked or record.cancel_asked is not None:
+        return Cancel.ACKNOWLEDGE
+    return Cancel.LATER if record.state is State.FINISHING else Cancel.FLAG
+
+
+# --- a record meets the world ---------------------------------------------------------------------------------------
+
+
+class Seen(StrEnum):
+    """What Batch says about the attempt's task."""
+
+    ABSENT = auto()
+    LIVE = auto()
+    ENDED_BY_ITSELF = auto()
+    ENDED_WITH_SUCCESS = auto()
+    ENDED_OTHERWISE = auto()
+    JOB_OVER = auto()
+    READ_FAILED = auto()
+
+
+class Do(StrEnum):
+    """The next step for a record."""
+
+    STAY = auto()
+    PLACE = auto()
+    FINISH = auto()
+    FINISH_REAL = auto()
+    CREATE_TASK = auto()
+    SHOW_PROGRESS = auto()
+    END = auto()
+    TERMINATE = auto()
+    SPEND_ID = auto()
+    NEXT_ATTEMPT = auto()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A decision. `result` goes with FINISH, `entry` repeats an end found in the ledger, `end_reason` with END."""
+
+    do: Do
+    why: str
+    result: Result | None = None
+    entry: Done | None = None
+    end_reason: EndReason | None = None
+
+
+def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
+    """May this request be placed? `done` was listed after this version of the record was read."""
+    entries = list(done)
+    mine = record.request
+    for entry in entries:
+        if not entry.is_cancel and entry.entry_id == mine.request_id:
+            return Step(Do.FINISH, "this request has ended before", entry=entry)
+    if mine.adopted_job_id is not None and record.attempt == 1:
+        # its task is in Batch already: placed first, and ended from there if it is no longer wanted
+        return Step(Do.PLACE, "taken over from HASTE's own app")
+    if any(not entry.is_cancel and entry.order > mine.order for entry in entries):
+        return Step(Do.FINISH, "a newer request has ended", Result.SUPERSEDED)
+    if record.cancel_asked is not None or any(entry.is_cancel and entry.asked >= mine.asked for entry in entries):
+        return Step(Do.FINISH, "cancelled before it was placed", Result.CANCELLED)
+    if record.next:
+        return Step(Do.FINISH, "a newer request waits", Result.SUPERSEDED)
+    return Step(Do.PLACE, "nothing speaks against it")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a live attempt should be ended: None = let it run. Made by `shared/recovery.py`."""
+
+    end_reason: EndReason | None = None
+    why: str = ""
+
+
+def leave_placed(record: Record, seen: Seen, verdict: Verdict) -> Step:
+    """An attempt that has a placement."""
+    unwanted = EndReason.CANCEL if record.cancel_asked is not None else EndReason.NEXT if record.next else None
+    match seen:
+        case Seen.READ_FAILED:
+            return Step(Do.STAY, "Batch did not answer")
+        case Seen.ENDED_BY_ITSELF | Seen.ENDED_WITH_SUCCESS:
+            return Step(Do.FINISH_REAL, "the task has ended by itself")
+        case Seen.ENDED_OTHERWISE:
+            return Step(Do.END, "the task was ended by somebody or by its node", end_reason=EndReason.MOVE)
+        case Seen.JOB_OVER:
+            return Step(Do.END, "the Batch job is over", end_reason=unwanted or EndReason.MOVE)
+        case _ if unwanted:
+            return Step(Do.END, f"no longer wanted ({unwanted})", end_reason=unwanted)
+        case Seen.ABSENT:
+            return Step(Do.CREATE_TASK, "not in Batch: the same id is created again")
+        case _ if verdict.end_reason:
+            return Step(Do.END, verdict.why, end_reason=verdict.end_reason)
+        case _:
+            return Step(Do.SHOW_PROGRESS, "live")
+
+
+def leave_ending(record: Record, seen: Seen, budget_left: bool) -> Step:
+    """An attempt that is being ended: left only when its task id is seen completed, so that the id is spent."""
+    match seen:
+        case Seen.READ_FAILED:
+            return Step(Do.STAY, "Batch did not answer")
+        case Seen.LIVE:
+            return Step(Do.TERMINATE, "still live")
+        case Seen.ABSENT:
+            return Step(Do.SPEND_ID, "not in Batch: its id must be spent")
+        case Seen.ENDED_WITH_SUCCESS:
+            return Step(Do.FINISH_REAL, "it had succeeded by itself")
+        case _ if record.cancel_asked is not None:
+            return Step(Do.FINISH, "cancelled", Result.CANCELLED)
+        case _ if record.next:
+            return Step(Do.FINISH, "a newer request waits", Result.SUPERSEDED)
+        case _ if record.end_reason is EndReason.MOVE and budget_left:
+            return Step(Do.NEXT_ATTEMPT, record.reason or "moved")
+        case _:
+            return Step(Do.FINISH, record.reason or "given up", Result.FAILED)

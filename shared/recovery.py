@@ -1,0 +1,159 @@
+"""Whether a live attempt has lost its node, and what to do about it: pure decisions with their reasons.
+
+Batch re-runs a preempted task by itself and cannot be told not to. So an attempt counts as lost only on two sources,
+the task and its node; a reading that failed is never a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from shared.batch.types import NodeView, TaskView
+from shared.placement.routing import Avoid, Decision
+from shared.protocol.record import EndReason, Loss, NodeRun, Record
+from shared.protocol.table import Seen, Verdict
+
+#: Node states in which a node has lost what it ran.
+LOST_NODE_STATES = frozenset({"preempted", "unusable", "starttaskfailed", "unknown"})
+#: A task still called running although its node is lost: how long before that is a source.
+RUNNING_WITHOUT_NODE = timedelta(minutes=2)
+#: failureInfo codes for which the node is to blame, not the program.
+_NODE_FAILURES = frozenset(
+    {
+        "DiskFull",
+        "ResourceDirectoryCreateFailed",
+        "ResourceFileCreateFailed",
+        "ResourceFileWriteFailed",
+        "ContainerMiscError",
+        "MaxInternalRetryCountReached",
+    }
+)
+_TASK_ENDED = "TaskEnded"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The limits recovery works with."""
+
+    most_losses_per_pool: int
+    pool_cool_down: timedelta
+    max_run: timedelta | None
+
+
+def seen(task: TaskView | None, policy: Policy) -> Seen:
+    """What a reading of the task amounts to."""
+    if task is None:
+        return Seen.ABSENT
+    if task.state != "completed":
+        return Seen.LIVE
+    if task.succeeded:
+        return Seen.ENDED_WITH_SUCCESS
+    if task.failure_code == _TASK_ENDED and not ran_its_time(task, policy.max_run):
+        return Seen.ENDED_OTHERWISE
+    return Seen.ENDED_OTHERWISE if task.failure_code in _NODE_FAILURES else Seen.ENDED_BY_ITSELF
+
+
+def ran_its_time(task: TaskView, max_run: timedelta | None) -> bool:
+    """The task was ended because its maximum run time was over (Batch gives the same code as for a terminate)."""
+    if max_run is None or task.started_at is None or task.ended_at is None:
+        return False
+    return task.ended_at - task.started_at >= max_run - timedelta(seconds=5)
+
+
+def latest_run(record: Record, task: TaskView) -> NodeRun | None:
+    """The latest run of the task on a node: as Batch tells it, else as it was last seen."""
+    if task.node_id is not None and task.started_at is not None:
+        return NodeRun(task.node_id, task.started_at)
+    return record.node_run
+
+
+def find_loss(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | None, now: datetime) -> str | None:
+    """Why the latest run of this attempt is lost; None if it is not, is noted already, or two sources do not say so.
+
+    `nodes` are the nodes of the task's pool, None if they were not read.
+    """
+    run = latest_run(record, task)
+    if run is None or nodes is None or is_lost(record, task):
+        return None
+    node = nodes.get(run.node_id)
+    node_fault = _node_fault(run, node)
+    if node_fault is None:
+        return None
+    if task.state == "active" and task.previous_state == "running":
+        return f"the task is queued again after running, and {node_fault}"
+    if task.state == "running" and now - _lost_since(run, node) >= RUNNING_WITHOUT_NODE:
+        return f"the task is called running, but {node_fault}"
+    return None
+
+
+def with_loss(record: Record, task: TaskView, why: str, now: datetime) -> Record:
+    """The record with the loss of its latest run noted."""
+    run = latest_run(record, task)
+    assert record.placement is not None
+    assert run is not None
+    loss = Loss(record.placement.pool_id, record.attempt, run.started_at, now)
+    return replace(record, losses=(*record.losses, loss), node_run=run, reason=why)
+
+
+def is_lost(record: Record, task: TaskView) -> bool:
+    """The task's latest run is noted as lost: Batch has not started it again."""
+    run = latest_run(record, task)
+    return run is not None and any(
+        loss.attempt == record.attempt and loss.started_at == run.started_at for loss in record.losses
+    )
+
+
+def judge(record: Record, elsewhere: Decision | None, candidates: Sequence[str], policy: Policy) -> Verdict:
+    """What to do with an attempt whose run is lost and not running again.
+
+    `elsewhere` is the routing decision without this attempt's pool; None if it was not asked for.
+    """
+    assert record.placement is not None
+    here = record.placement.pool_id
+    counts = losses_by_pool(record)
+    told = ", ".join(f"{pool}: {count}" for pool, count in counts.items())
+    if elsewhere is not None and elsewhere.pool_id is not None and elsewhere.has_free_slot:
+        return Verdict(EndReason.MOVE, f"lost its node on {here}; {elsewhere.pool_id} {elsewhere.why}")
+    if counts.get(here, 0) >= policy.most_losses_per_pool:
+        if any(counts.get(pool, 0) < policy.most_losses_per_pool for pool in candidates):
+            return Verdict(EndReason.MOVE, f"lost its node too often on {here} ({told})")
+        return Verdict(EndReason.GIVE_UP, f"lost its node too often on every candidate pool ({told})")
+    return Verdict(None, f"preempted on {here}; waiting for Batch to run it again there, no other pool is free")
+
+
+def losses_by_pool(record: Record) -> dict[str, int]:
+    """Losses of this request per pool, over all its attempts."""
+    counts: dict[str, int] = {}
+    for loss in record.losses:
+        counts[loss.pool_id] = counts.get(loss.pool_id, 0) + 1
+    return counts
+
+
+def pools_to_avoid(record: Record, policy: Policy, now: datetime) -> dict[str, Avoid]:
+    """Pools that lost this request: for a while, or for good once their budget is spent."""
+    avoid: dict[str, Avoid] = {}
+    for pool, count in losses_by_pool(record).items():
+        latest = max(loss.noticed_at for loss in record.losses if loss.pool_id == pool)
+        if count >= policy.most_losses_per_pool:
+            avoid[pool] = Avoid(f"lost this job {count} times", for_good=True)
+        elif now - latest < policy.pool_cool_down:
+            avoid[pool] = Avoid(f"lost this job at {latest:%H:%M:%S}")
+    return avoid
+
+
+def _node_fault(run: NodeRun, node: NodeView | None) -> str | None:
+    if node is None:
+        return "its node has left the pool"
+    if node.state in LOST_NODE_STATES:
+        return f"its node is {node.state}"
+    if node.last_boot_at is not None and node.last_boot_at > run.started_at:
+        return "its node has booted since"
+    return None
+
+
+def _lost_since(run: NodeRun, node: NodeView | None) -> datetime:
+    if node is None or node.state_changed_at is None:
+        return run.started_at
+    return max(run.started_at, node.state_changed_at)

@@ -1,0 +1,190 @@
+"""From waiting to a task in Batch, and from one attempt to the next."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import structlog
+
+from shared import recovery
+from shared.accepting import RESUME_AFTER
+from shared.batch.types import TaskView
+from shared.errors import JobOver, NotThere, QuotaReached, Refused
+from shared.haste.workload import Outcome, Result
+from shared.ledger.port import Versioned
+from shared.own_message import Resume, to_text
+from shared.protocol.record import EndReason, Record, State, task_id
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+#: A HASTE record that is not there yet is looked for this often.
+_LOOK_AGAIN = timedelta(seconds=5)
+_FIRST_WAIT = timedelta(minutes=1)
+_LONGEST_WAIT = timedelta(hours=1)
+
+
+def place(worker: Worker, version: Versioned) -> Versioned | None:
+    """Check, route, make sure of the Batch job, store the placement, and only then add the task."""
+    record = version.record
+    kind = record.entity.kind
+    name = task_id(kind, record.request.request_id, record.attempt)
+    if record.attempt == 1 and record.request.adopted_job_id is not None:
+        placement = worker.placer.adopted(record.request.adopted_job_id, name, worker.now())
+    else:
+        try:
+            worker.workloads[kind].check(record.entity)
+        except NotThere as missing:
+            return _wait_for_record(worker, version, missing)
+        except Refused as refusal:
+            return _refused(worker, version, refusal)
+        avoid = recovery.pools_to_avoid(record, worker.recovery[kind], worker.now())
+        decision = worker.placer.decide(kind, avoid)
+        if decision.pool_id is None:
+            return wait(worker, version, "; ".join((decision.why, *decision.rejected)))
+        try:
+            placement = worker.placer.place(kind, decision, name, worker.now())
+        except QuotaReached as quota:
+            return wait(worker, version, f"waiting for quota ({quota.code})")
+        log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
+    shown = worker.haste.shown(record.entity)
+    placed = replace(
+        record,
+        state=State.PLACED,
+        placement=placement,
+        request=record.request if shown is None else record.request.holding(shown.task_id, record.task_ids()),
+        reason=placement.why,
+        waits=0,
+    )
+    return submit(worker, worker.ledger.replace(version, placed))
+
+
+def submit(worker: Worker, version: Versioned) -> Versioned | None:
+    """Add the task of the stored placement. The same id again is the same answer, so anyone may repeat this."""
+    record = version.record
+    placed = record.placement
+    assert placed is not None
+    kind = record.entity.kind
+    workload = worker.workloads[kind]
+    try:
+        transfer = worker.tasks.transfer(kind)  # fresh credentials for every attempt to add the task
+        spec = workload.prepare(record.run(), transfer.resign)
+        worker.batch.create_task(placed.job_id, worker.tasks.body(placed.task_id, kind, spec, transfer))
+    except JobOver as over:
+        return end(worker, version, EndReason.MOVE, f"the Batch job is over ({over})")
+    except Refused as refusal:
+        return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
+    except NotThere as missing:
+        return end(worker, version, EndReason.GIVE_UP, f"HASTE's record is gone ({missing})")
+    log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
+    worker.haste.show_progress(record, workload.submitted(record.run(), placed.at))
+    return None
+
+
+def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waiting: str) -> None:
+    """Show a live attempt in HASTE's record: that it is submitted, how far it is, or why it waits."""
+    record = version.record
+    placed = record.placement
+    assert placed is not None
+    workload = worker.workloads[record.entity.kind]
+    run, at = record.run(), worker.now()
+    if not worker.progress_pace.is_due(f"{placed.task_id} {task.state} {why_waiting}", at):
+        return
+    worker.haste.show_progress(record, workload.submitted(run, placed.at))
+    if why_waiting:
+        worker.haste.show_progress(record, workload.noted(run, "Interrupted, waiting to run again", at))
+    elif task.state == "running":
+        change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)
+        if change is not None:
+            worker.haste.show_progress(record, change)
+
+
+def end(worker: Worker, version: Versioned, reason: EndReason, why: str) -> Versioned:
+    """Begin to end this attempt."""
+    log.info("ending the attempt", reason=reason, why=why)
+    record = replace(version.record, state=State.ENDING, end_reason=reason, reason=why, ending_since=worker.now())
+    return worker.ledger.replace(version, record)
+
+
+def next_attempt(worker: Worker, version: Versioned) -> None:
+    """The old id is spent: the next attempt waits, and goes through the worker's own queue."""
+    record = version.record
+    assert record.placement is not None
+    waiting = replace(
+        record,
+        state=State.WAITING,
+        attempt=record.attempt + 1,
+        earlier=(*record.earlier, record.placement),
+        placement=None,
+        node_run=None,
+        end_reason=None,
+        ending_since=None,
+        not_before=worker.now() + RESUME_AFTER,
+    )
+    version = worker.ledger.replace(version, waiting)
+    run = replace(waiting.run(), attempt=record.attempt, task_id=record.placement.task_id)
+    note = worker.workloads[record.entity.kind].noted(run, "Interrupted, moving to other hardware", worker.now())
+    worker.haste.show_progress(waiting, note)
+    send_resume(worker, waiting)
+
+
+def send_resume(worker: Worker, record: Record, after_seconds: int = 0) -> None:
+    """Ask, through the worker's own queue, that this waiting attempt be taken up."""
+    message = Resume(record.entity, record.request.request_id, record.attempt)
+    worker.own_queue.send(to_text(message), after_seconds)
+
+
+def wait(worker: Worker, version: Versioned, why: str) -> Versioned | None:
+    """Stay waiting, with the reason and the time of the next look (doubling, jittered)."""
+    record = version.record
+    pause = min(_FIRST_WAIT * 2 ** min(record.waits, 10), _LONGEST_WAIT)
+    pause *= random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, guards nothing)
+    log.warning("waits", why=why, seconds=round(pause.total_seconds()))
+    waiting = replace(record, reason=why, waits=record.waits + 1, not_before=worker.now() + pause)
+    worker.ledger.replace(version, waiting)
+    return None
+
+
+def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> Versioned | None:
+    """HASTE's API saves its record after its message, so a record that is not there may still come."""
+    record = version.record
+    if worker.now() - record.request.asked >= worker.limits.record_patience:
+        return _refused(worker, version, Refused(f"HASTE's record never came ({missing})"))
+    log.info("HASTE's record is not there yet", name=missing.name)
+    waiting = replace(record, reason=str(missing), not_before=worker.now() + RESUME_AFTER)
+    worker.ledger.replace(version, waiting)
+    send_resume(worker, record, int(_LOOK_AGAIN.total_seconds()))
+    return None
+
+
+def _refused(worker: Worker, version: Versioned, refusal: Refused) -> Versioned:
+    log.warning("refused", why=refusal.sentence)
+    record = replace(
+        version.record,
+        state=State.FINISHING,
+        outcome=Outcome(Result.FAILED, refusal.sentence, worker.now()),
+        reason=refusal.sentence,
+        not_before=worker.now(),
+    )
+    return worker.ledger.replace(version, record)
+
+
+class NodeFiles:
+    """`TaskFiles` of one attempt, served by its node through Batch."""
+
+    _MOST_BYTES = 8 * 1024 * 1024
+
+    def __init__(self, worker: Worker, job_id: str, task_id: str) -> None:
+        self._batch = worker.batch
+        self._job_id = job_id
+        self._task_id = task_id
+
+    def read(self, path: str) -> bytes | None:
+        """See `TaskFiles.read`."""
+        return self._batch.read_task_file(self._job_id, self._task_id, path, self._MOST_BYTES)
+
+    def names(self, prefix: str) -> list[str]:
+        """See `TaskFiles.names`."""
+        return list(self._batch.task_file_names(self._job_id, self._task_id, prefix))

@@ -1,0 +1,53 @@
+"""A second line only: live tasks of ours that no record names. No reachable state of the protocol needs it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import timedelta
+
+import structlog
+
+from shared.errors import JobOver
+from shared.protocol.record import State
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+_OLD_ENOUGH = timedelta(minutes=30)
+
+
+def sweep(worker: Worker, job_ids: Iterable[str], *, may_end: bool) -> list[str]:
+    """Ids of orphans in these Batch jobs; terminated if `may_end` (the jobs are this tenant's alone), else reported.
+
+    The tasks are listed first, then the ledger, so that a task just placed is never taken for one.
+    """
+    old = worker.now() - _OLD_ENOUGH
+    live: list[tuple[str, str]] = []
+    for job_id in job_ids:
+        try:
+            tasks = worker.batch.tasks(job_id)
+        except JobOver:
+            continue
+        live += [
+            (job_id, task.task_id)
+            for task in tasks
+            if task.state != "completed" and task.created_at and task.created_at < old and _is_ours(task.task_id)
+        ]
+    if not live:
+        return []
+    named = {one.task_id for one in worker.ledger.live() if one.state in (State.PLACED, State.ENDING)}
+    orphans = [(job_id, task_id) for job_id, task_id in live if task_id not in named]
+    for job_id, task_id in orphans:
+        log.error("orphan task", batch_job=job_id, task=task_id, ended=may_end)
+        if may_end:
+            worker.batch.terminate_task(job_id, task_id)
+    return [task_id for _job_id, task_id in orphans]
+
+
+def _is_ours(task_id: str) -> bool:
+    """HASTE's own app draws random ids (uuid4) after the same prefixes; ours are derived (uuid5)."""
+    try:
+        return uuid.UUID(task_id.partition("-")[2]).version == 5
+    except ValueError:
+        return False

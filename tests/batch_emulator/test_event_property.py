@@ -1,0 +1,175 @@
+"""Whatever clients, nodes and clocks do: no task runs twice at once or after its end, no node holds more than it may.
+
+Everything is judged from the event log alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from local.batch import RunEnd, ScriptedRunner, World, control
+from local.batch.errors import BatchError
+from local.batch.events import Event
+from tests.batch_emulator.support import BEARER, POOL, VERSION
+
+_SLOTS = 3
+_JOBS = ["a", "b"]
+_TASKS = ["t1", "t2", "t3", "t4", "t5"]
+_JOB, _TASK = st.sampled_from(_JOBS), st.sampled_from(_TASKS)
+_BOOL = st.booleans()
+_SECONDS = st.sampled_from([0.0, 0.5, 1.0, 3.0, 20.0, 100.0])
+_PAUSE = st.one_of(st.none(), _SECONDS)
+
+Step = Callable[[World], None]
+
+
+def _request(method: str, path: str, body: object = None) -> Step:
+    content = b"" if body is None else json.dumps(body).encode()
+
+    def step(world: World) -> None:
+        assert world.handle(method, path, VERSION, BEARER, content).status != 500
+
+    return step
+
+
+def _create(job: str, task: str, slots: int, retries: int, limit: str | None) -> Step:
+    constraints = {"maxTaskRetryCount": retries, "maxWallClockTime": limit}
+    return _request(
+        "POST",
+        f"/jobs/{job}/tasks",
+        {"id": task, "commandLine": "x", "requiredSlots": slots, "constraints": constraints},
+    )
+
+
+def _finish(index: int, code: int, by_kill: bool) -> Step:
+    def step(world: World) -> None:
+        runner = world.runner
+        assert isinstance(runner, ScriptedRunner)
+        running = runner.running()
+        if not running:
+            return
+        job, task = running[index % len(running)]
+        if by_kill:
+            try:
+                runner.finish_kill(job, task)
+            except KeyError:
+                return
+        else:
+            runner.finish(job, task, RunEnd(exit_code=code))
+
+    return step
+
+
+def _preempt(via: float | None, requeue: float, back: float | None) -> Step:
+    def step(world: World) -> None:
+        try:
+            control.preempt_node(
+                world, POOL, via_unusable_seconds=via, requeue_after_seconds=requeue, return_after_seconds=back
+            )
+        except BatchError as error:
+            assert error.code == "NodeNotFound"
+
+    return step
+
+
+def _bring_back(world: World) -> None:
+    for node in list(world.pool(POOL).nodes):
+        control.bring_back(world, POOL, node)
+
+
+def _advance(seconds: float) -> Step:
+    return lambda world: world.advance(seconds)
+
+
+_STEPS: st.SearchStrategy[Step] = st.one_of(
+    st.builds(_create, _JOB, _TASK, st.integers(1, _SLOTS), st.integers(0, 1), st.sampled_from([None, "PT1M"])),
+    st.builds(lambda job, task: _request("POST", f"/jobs/{job}/tasks/{task}/terminate"), _JOB, _TASK),
+    st.builds(lambda job, task: _request("DELETE", f"/jobs/{job}/tasks/{task}"), _JOB, _TASK),
+    st.builds(lambda job, task: _request("POST", f"/jobs/{job}/tasks/{task}/reactivate"), _JOB, _TASK),
+    st.builds(
+        lambda job, how: _request("POST", f"/jobs/{job}/disable", {"disableTasks": how}),
+        _JOB,
+        st.sampled_from(["requeue", "terminate", "wait"]),
+    ),
+    st.builds(lambda job: _request("POST", f"/jobs/{job}/enable"), _JOB),
+    st.just(_request("POST", "/jobs/b/terminate")),
+    st.just(_request("DELETE", "/jobs/b")),
+    st.just(_request("POST", "/jobs", {"id": "b", "poolInfo": {"poolId": POOL}, "priority": 5})),
+    st.builds(
+        lambda nodes, how: _request(
+            "POST", f"/pools/{POOL}/resize", {"targetLowPriorityNodes": nodes, "nodeDeallocationOption": how}
+        ),
+        st.integers(0, 3),
+        st.sampled_from(["requeue", "terminate", "taskcompletion"]),
+    ),
+    st.builds(lambda: _request("POST", f"/pools/{POOL}/stopresize")),
+    st.builds(_finish, st.integers(0, 20), st.sampled_from([0, 0, 1]), _BOOL),
+    st.builds(_preempt, _PAUSE, _SECONDS, _PAUSE),
+    st.builds(_advance, _SECONDS),
+    st.just(_bring_back),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(_STEPS, min_size=5, max_size=60), _BOOL, _BOOL)
+def test_random_histories(steps: list[Step], holds_kills: bool, lost_wins: bool) -> None:
+    assumptions = {"task_lost_while_terminating": "active" if lost_wins else "completed"}
+    pool = {"id": POOL, "targetLowPriorityNodes": 2, "taskSlotsPerNode": _SLOTS, "start_seconds": 0}
+    world = World.from_json(
+        {"pools": [pool], "assumptions": assumptions}, runner=ScriptedRunner(holds_kills=holds_kills)
+    )
+    for job in _JOBS:
+        _request("POST", "/jobs", {"id": job, "poolInfo": {"poolId": POOL}})(world)
+    for step in steps:
+        step(world)
+        _check_counts(world)
+    _check_log(world.events.entries)
+
+
+def _check_log(entries: list[Event]) -> None:
+    """Replay the log. A task's life begins with task_created, so an id that was deleted may be used again."""
+    running: dict[tuple[str, str], int] = {}
+    node_slots: Counter[str] = Counter()
+    slots_of_run: dict[int, int] = {}
+    status: dict[tuple[str, str], str] = defaultdict(str)
+    for entry in entries:
+        event, key = entry["event"], (entry.get("job", ""), entry.get("task", ""))
+        if event == "task_created":
+            status[key] = "waiting"
+        elif event in ("task_requeued", "task_reactivated"):
+            assert key not in running, f"{key} waits although it runs: {entry}"
+            assert status[key] != ("completed" if event == "task_requeued" else "running")
+            status[key] = "waiting"
+        elif event == "task_started":
+            assert key not in running, f"{key} runs twice: {entry}"
+            assert status[key] == "waiting", f"{key} starts while it is {status[key]}: {entry}"
+            status[key] = "running"
+            running[key] = entry["run"]
+            slots_of_run[entry["run"]] = entry["slots"]
+            node_slots[entry["node"]] += entry["slots"]
+            assert node_slots[entry["node"]] <= _SLOTS
+        elif event in ("run_ended", "run_lost"):
+            assert running.pop(key) == entry["run"]
+            node_slots[entry["node"]] -= slots_of_run[entry["run"]]
+        elif event == "task_completed":
+            assert key not in running, f"{key} is completed although it runs"
+            assert status[key] in ("waiting", "running")
+            status[key] = "completed"
+        elif event in ("task_deleted", "task_forgotten"):
+            status[key] = "gone"
+
+
+def _check_counts(world: World) -> None:
+    for job in world.jobs.values():
+        found = Counter(task.state for task in job.tasks.values())
+        assert found["running"] == job.running
+        assert found["completed"] == job.completed
+        assert found["active"] == len(job.queue)
+        assert job.queue == sorted(job.queue)
+    for node in world.pool(POOL).nodes.values():
+        assert node.slots_used <= _SLOTS

@@ -1,0 +1,214 @@
+"""A whole worker in one process: real driver, table and Batch adapter; ledger and HASTE record in memory.
+
+The Batch emulator's core stands behind the real SDK, without HTTP. Time moves only when a test moves it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from azure.core.credentials import AzureNamedKeyCredential
+
+from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
+from shared.batch.client import AzureBatch, connect
+from shared.errors import Conflict, NotThere
+from shared.haste import records
+from shared.haste.workload import (
+    Change,
+    JsonObject,
+    Outcome,
+    Result,
+    Run,
+    Shown,
+    TaskEnd,
+    TaskFiles,
+    TaskSpec,
+)
+from shared.kinds import Entity, Kind
+from shared.placement.placer import Placer, SharedNames
+from shared.recovery import Policy
+from shared.showing import HasteRecords
+from shared.task_bodies import TaskBodies
+from shared.worker import Limits, Pace, Worker
+from tests.ledger.memory_ledger import MemoryLedger
+
+PROJECT = "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34"
+MODEL = "4821"
+TRAINING = Entity(Kind.TRAINING, PROJECT, MODEL)
+INFERENCE = Entity(Kind.INFERENCE, PROJECT, MODEL)
+STATUS = {Result.COMPLETED: "Processed", Result.FAILED: "Failed", Result.CANCELLED: "Cancelled"}
+
+
+class SmallRecords:
+    """HASTE's records in memory, with ETags; `RecordBlobs`."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, tuple[bytes, str]] = {}
+        self._writes = 0
+
+    def read_with_etag(self, name: str) -> tuple[bytes, str] | None:
+        """See `RecordBlobs`."""
+        return self.blobs.get(name)
+
+    def replace(self, name: str, content: bytes, etag: str) -> str:
+        """See `RecordBlobs`."""
+        if self.blobs.get(name, (b"", None))[1] != etag:
+            raise Conflict(name)
+        return self.save(name, content)
+
+    def save(self, name: str, content: bytes) -> str:
+        """What HASTE's API does: overwrite without a condition."""
+        self._writes += 1
+        self.blobs[name] = (content, f'"{self._writes}"')
+        return self.blobs[name][1]
+
+    def get(self, name: str) -> JsonObject:
+        """The record now."""
+        return records.parse(self.blobs[name][0])
+
+
+class SmallWorkload:
+    """A kind of work with the least record that the protocol can be seen in: status, task id, job status, lines."""
+
+    def __init__(self, kind: Kind, blobs: SmallRecords, follow_up: Kind | None = None) -> None:
+        self.kind = kind
+        self._blobs = blobs
+        self._follow_up = follow_up
+
+    def record_name(self, entity: Entity) -> str:
+        return f"{entity.kind}_{entity.entity_id}"
+
+    def shown(self, record: JsonObject) -> Shown:
+        return Shown(record.get("status"), record.get("taskId"), record.get("jobStatus"))
+
+    def check(self, entity: Entity) -> None:
+        if self.record_name(entity) not in self._blobs.blobs:
+            raise NotThere(self.record_name(entity))
+
+    def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:
+        return TaskSpec("work", "image", (), ())
+
+    def submitted(self, run: Run, at: datetime) -> Change:
+        return _set(status="InProgress", taskId=run.task_id, jobStatus="InProgress")
+
+    def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
+        return None
+
+    def noted(self, run: Run, sentence: str, at: datetime) -> Change:
+        return _set(note=sentence)
+
+    def outcome(self, run: Run, end: TaskEnd) -> Outcome:
+        result = Result.COMPLETED if end.succeeded else Result.FAILED
+        return Outcome(result, "done" if end.succeeded else f"exit code {end.exit_code}", end.ended_at)
+
+    def finished(self, run: Run, outcome: Outcome) -> Change:
+        status = STATUS[outcome.result]
+        if run.task_id is None:
+            return _set(status=status, sentence=outcome.sentence)
+        return _set(status=status, taskId=run.task_id, jobStatus=status, sentence=outcome.sentence)
+
+    def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
+        return self._follow_up if outcome.result is Result.COMPLETED else None
+
+
+def _set(**fields: Any) -> Change:
+    return lambda record: record | fields
+
+
+class OwnQueue:
+    """The worker's own queue as a list of (visible at, text)."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self.messages: list[tuple[datetime, str]] = []
+
+    def send(self, text: str, visible_after_seconds: int = 0) -> None:
+        """See `OwnQueue`."""
+        self.messages.append((self._now() + timedelta(seconds=visible_after_seconds), text))
+
+
+class NoCredentials:
+    """Tasks of the small world move no files."""
+
+    def resource_files(self, spec: TaskSpec) -> list[dict[str, Any]]:
+        return []
+
+    def output_files(self, spec: TaskSpec) -> list[dict[str, Any]]:
+        return []
+
+    def resign(self, url: str) -> str:
+        return url
+
+
+def _unstepped(_name: str, port: Any) -> Any:
+    return port
+
+
+@dataclass
+class SmallWorld:
+    """`stepped(name, port)` may wrap each port of the worker, to stop actors between two accesses."""
+
+    pools: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "h100", "targetLowPriorityNodes": 2, "start_seconds": 0}])
+    candidates: tuple[str, ...] = ("h100",)
+    follow_up: Kind | None = None
+    stepped: Callable[[str, Any], Any] = _unstepped
+    most_losses: int = 3
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    def __post_init__(self) -> None:
+        self.runner = ScriptedRunner()
+        self.batch_world = World.from_json({"pools": copy.deepcopy(self.pools)}, clock=self.clock, runner=self.runner)
+        self.batch_world.advance(10)
+        client = connect(
+            "https://batch.local",
+            AzureNamedKeyCredential("localbatch", ACCOUNT_KEY),
+            transport=InProcessTransport(self.batch_world),
+        )
+        self.haste = SmallRecords()
+        self.ledger = MemoryLedger(self.clock.now)
+        self.own_queue = OwnQueue(self.clock.now)
+        ledger = self.stepped("ledger", self.ledger)
+        haste = self.stepped("haste", self.haste)
+        batch = self.stepped("batch", AzureBatch(client))
+        workloads = {
+            Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),
+            Kind.INFERENCE: SmallWorkload(Kind.INFERENCE, self.haste),
+        }
+        policy = Policy(self.most_losses, timedelta(minutes=30), None)
+        self.worker = Worker(
+            tenant="tenant",
+            ledger=ledger,
+            haste=HasteRecords(haste, ledger, workloads),
+            workloads=workloads,
+            batch=batch,
+            placer=Placer(batch, lambda _kind: self.candidates, SharedNames("tenant")),
+            tasks=TaskBodies(True, timedelta(hours=1), {kind: None for kind in Kind}, lambda _kind: NoCredentials()),
+            own_queue=self.stepped("own_queue", self.own_queue),
+            limits=Limits(timedelta(seconds=60), timedelta(minutes=2), timedelta(minutes=20)),
+            recovery={kind: policy for kind in Kind},
+            progress_pace=Pace(timedelta(0)),
+            now=self.clock.now,
+        )
+
+    def save_record(self, entity: Entity, **fields: Any) -> None:
+        """What HASTE's API saves: the whole record, without a condition."""
+        name = f"{entity.kind}_{entity.entity_id}"
+        before = self.haste.get(name) if name in self.haste.blobs else {}
+        self.haste.save(name, records.dump(before | fields))
+
+    def record(self, entity: Entity) -> JsonObject:
+        """HASTE's record now."""
+        return self.haste.get(f"{entity.kind}_{entity.entity_id}")
+
+    def live_tasks(self) -> list[str]:
+        """Task ids that Batch holds and that are not completed, by the emulator's own books."""
+        return [
+            task.id
+            for job in self.batch_world.jobs.values()
+            for task in job.tasks.values()
+            if task.state != "completed"
+        ]
