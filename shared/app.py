@@ -125,6 +125,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             kind: Policy(
                 most_losses_per_pool=settings.worker_max_preemptions,
                 pool_cool_down=settings.worker_pool_cool_down,
+                rerun_grace=settings.worker_preemption_grace,
                 max_run=settings.max_run(kind),
             )
             for kind in Kind

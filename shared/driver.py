@@ -13,13 +13,13 @@ import structlog
 
 from shared import finishing, recovery, submitting
 from shared.batch.types import TaskView
-from shared.errors import JobOver, Transient
+from shared.errors import JobOver, NeedsOperator, Transient
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.kinds import Kind
 from shared.ledger.port import Versioned
 from shared.logs import bound
 from shared.protocol import table
-from shared.protocol.record import EndReason, NodeRun, Record, State
+from shared.protocol.record import NodeRun, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
 from shared.readings import Readings
 from shared.worker import Worker
@@ -58,7 +58,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         version = _noted(worker, version, task, readings)
         record = version.record
         if recovery.is_lost(record, task):
-            verdict = _judge(worker, record)
+            verdict = _judge(worker, record, readings)
     step = table.leave_placed(record, seen, verdict)
     if step.do is not Do.SHOW_PROGRESS:
         log.info("placed", step=step.do, why=step.why)
@@ -68,7 +68,9 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
             return _finish_real(worker, version, task)
         case Do.END:
             assert step.end_reason is not None
-            return submitting.end(worker, version, step.end_reason, step.why)
+            if task is not None and seen is Seen.ENDED_OTHERWISE:
+                record = recovery.with_loss(record, task, step.why, worker.now())
+            return submitting.end(worker, replace(version, record=record), step.end_reason, step.why)
         case Do.CREATE_TASK:
             return submitting.submit(worker, version)
         case Do.SHOW_PROGRESS:
@@ -129,7 +131,7 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
         task = readings.task(placed.job_id, placed.task_id)
     except JobOver:
         return Seen.JOB_OVER, None
-    except Transient as error:
+    except (Transient, NeedsOperator) as error:
         log.warning("task not read", error=str(error))
         return Seen.READ_FAILED, None
     return recovery.seen(task, worker.recovery[record.entity.kind]), task
@@ -154,17 +156,17 @@ def _running(run: NodeRun | None) -> str:
     return f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else "running"
 
 
-def _judge(worker: Worker, record: Record) -> Verdict:
+def _judge(worker: Worker, record: Record, readings: Readings) -> Verdict:
     kind: Kind = record.entity.kind
     policy = worker.recovery[kind]
     assert record.placement is not None
     avoid = recovery.pools_to_avoid(record, policy, worker.now())
     here = record.placement.pool_id
     others = [pool for pool in worker.placer.candidates(kind) if pool != here]
-    elsewhere = worker.placer.decide(kind, avoid) if others else None
+    elsewhere = worker.placer.decide(kind, avoid, readings.pools) if others else None
     if elsewhere is not None and elsewhere.pool_id == here:
         elsewhere = None
-    return recovery.judge(record, elsewhere, worker.placer.candidates(kind), policy)
+    return recovery.judge(record, elsewhere, worker.placer.candidates(kind), policy, worker.now())
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:
@@ -220,6 +222,3 @@ def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Vers
         not_before=worker.now() + timedelta(seconds=30),
     )
     return worker.ledger.replace(version, record)
-
-
-__all__ = ["EndReason", "advance"]

@@ -7,6 +7,7 @@ WorkerError
 |-- NotThere             a HASTE record is not there (yet)
 |-- JobOver              a Batch job is completed, being deleted, or gone: nobody can add a task to it
 |-- Conflict             somebody else wrote first: stop, leave the message, look again later
+|-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
 `-- Transient            a service did not answer properly; the same call may succeed later
     `-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
 """
@@ -56,6 +57,13 @@ class JobOver(WorkerError):
 
 class Conflict(WorkerError):
     """A conditional write was lost to somebody else."""
+
+
+class NeedsOperator(WorkerError):
+    """A service refuses for a reason that neither waiting nor the user can mend: a role, a network rule, a setting.
+
+    The text says what to look at and holds no secret. The job waits.
+    """
 
 
 class Transient(WorkerError):

@@ -27,7 +27,8 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
     settled_at = _settled_at(worker, record)
     if worker.now() < settled_at:
         if record.not_before != settled_at:
-            worker.ledger.replace(version, replace(record, not_before=settled_at))
+            since = record.finishing_since or version.written_at
+            worker.ledger.replace(version, replace(record, not_before=settled_at, finishing_since=since))
         return None
     worker.haste.show_end(record.entity, record)
     worker.ledger.add_done(record.entity, as_done(record))

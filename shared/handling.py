@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 
 from shared import accepting, driver
-from shared.errors import Conflict, InvalidMessage, Transient
+from shared.errors import Conflict, InvalidMessage, NeedsOperator, Transient
 from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
@@ -127,5 +127,5 @@ def _advance(worker: Worker, version: Versioned) -> None:
     """Take the record on. It exists, so the timer goes on with it where this fails: the message is done with."""
     try:
         driver.advance(worker, version, Readings(worker.batch, by_list=False))
-    except (Conflict, Transient) as error:
+    except (Conflict, Transient, NeedsOperator) as error:
         log.warning("left to the timer", error=str(error), error_type=type(error).__name__)

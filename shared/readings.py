@@ -1,9 +1,11 @@
-"""What Batch says about tasks and nodes, read once per tick (a timer) or just for one task (a handler)."""
+"""What Batch says about tasks, nodes and pools, read once per tick (a timer) or just for one task (a handler)."""
 
 from __future__ import annotations
 
 from shared.batch.types import BatchService, NodeView, TaskView
-from shared.errors import JobOver, Transient
+from shared.errors import Transient, WorkerError
+from shared.placement.placer import read_pools
+from shared.placement.routing import PoolReading
 
 
 class Readings:
@@ -12,29 +14,37 @@ class Readings:
     def __init__(self, batch: BatchService, *, by_list: bool) -> None:
         self._batch = batch
         self._by_list = by_list
-        self._tasks: dict[str, dict[str, TaskView] | JobOver | Transient] = {}
+        self._tasks: dict[str, dict[str, TaskView] | WorkerError] = {}
         self._nodes: dict[str, dict[str, NodeView] | None] = {}
-        self._suspect_pools: set[str] | None = None
+        self._pools: PoolReading | None = None
 
     def task(self, job_id: str, task_id: str) -> TaskView | None:
-        """The task; None if Batch does not list it. Raises JobOver or Transient."""
+        """The task; None if Batch does not list it. Raises JobOver, Transient or NeedsOperator."""
         if not self._by_list:
             return self._batch.task(job_id, task_id)
         if job_id not in self._tasks:
             try:
                 self._tasks[job_id] = {task.task_id: task for task in self._batch.tasks(job_id)}
-            except (JobOver, Transient) as error:
+            except WorkerError as error:
                 self._tasks[job_id] = error
         tasks = self._tasks[job_id]
-        if isinstance(tasks, Exception):
+        if isinstance(tasks, WorkerError):
             raise tasks
         return tasks.get(task_id)
 
+    def is_calm(self, job_id: str, task_id: str, pool_id: str) -> str | None:
+        """The task's state if nothing about it gives reason to look closer; None otherwise."""
+        try:
+            task = self.task(job_id, task_id)
+        except WorkerError:
+            return None
+        if task is None or task.state == "completed" or self._is_suspect(pool_id, task):
+            return None
+        return task.state
+
     def nodes_if_suspect(self, pool_id: str, task: TaskView) -> dict[str, NodeView] | None:
         """The pool's nodes, if its counts or the task give reason to look; None if not looked at or not readable."""
-        if task.state == "running" and pool_id not in self._pools_with_lost_nodes():
-            return None
-        if task.state == "active" and task.previous_state != "running":
+        if not self._is_suspect(pool_id, task):
             return None
         if pool_id not in self._nodes:
             try:
@@ -43,12 +53,15 @@ class Readings:
                 self._nodes[pool_id] = None
         return self._nodes[pool_id]
 
-    def _pools_with_lost_nodes(self) -> set[str]:
-        if self._suspect_pools is None:
-            try:
-                counts = self._batch.pool_counts()
-            except Transient:
-                return set()
-            # a running task without any running node: its node has left the pool
-            self._suspect_pools = {pool for pool, count in counts.items() if count.lost or not count.running}
-        return self._suspect_pools
+    def pools(self) -> PoolReading:
+        """Node counts and settings of all pools."""
+        if self._pools is None:
+            self._pools = read_pools(self._batch)
+        return self._pools
+
+    def _is_suspect(self, pool_id: str, task: TaskView) -> bool:
+        """It ran and is queued again; or it is called running in a pool that has lost nodes, or runs none at all."""
+        if task.state == "active":
+            return task.previous_state == "running"
+        counts = (self.pools().counts or {}).get(pool_id)
+        return counts is not None and (counts.lost > 0 or counts.running == 0)

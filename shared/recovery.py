@@ -39,6 +39,7 @@ class Policy:
 
     most_losses_per_pool: int
     pool_cool_down: timedelta
+    rerun_grace: timedelta
     max_run: timedelta | None
 
 
@@ -92,8 +93,7 @@ def with_loss(record: Record, task: TaskView, why: str, now: datetime) -> Record
     """The record with the loss of its latest run noted."""
     run = latest_run(record, task)
     assert record.placement is not None
-    assert run is not None
-    loss = Loss(record.placement.pool_id, record.attempt, run.started_at, now)
+    loss = Loss(record.placement.pool_id, record.attempt, run.started_at if run else now, now)
     return replace(record, losses=(*record.losses, loss), node_run=run, reason=why)
 
 
@@ -105,10 +105,13 @@ def is_lost(record: Record, task: TaskView) -> bool:
     )
 
 
-def judge(record: Record, elsewhere: Decision | None, candidates: Sequence[str], policy: Policy) -> Verdict:
+def judge(
+    record: Record, elsewhere: Decision | None, candidates: Sequence[str], policy: Policy, now: datetime
+) -> Verdict:
     """What to do with an attempt whose run is lost and not running again.
 
-    `elsewhere` is the routing decision without this attempt's pool; None if it was not asked for.
+    Another candidate with a free slot is taken at once; one that can grow when Batch's own re-run has been waited for.
+    `elsewhere` is the routing decision, None if it would stay on this attempt's pool.
     """
     assert record.placement is not None
     here = record.placement.pool_id
@@ -116,6 +119,9 @@ def judge(record: Record, elsewhere: Decision | None, candidates: Sequence[str],
     told = ", ".join(f"{pool}: {count}" for pool, count in counts.items())
     if elsewhere is not None and elsewhere.pool_id is not None and elsewhere.has_free_slot:
         return Verdict(EndReason.MOVE, f"lost its node on {here}; {elsewhere.pool_id} {elsewhere.why}")
+    waited = now - max((loss.noticed_at for loss in record.losses), default=now)
+    if elsewhere is not None and elsewhere.can_grow and waited >= policy.rerun_grace:
+        return Verdict(EndReason.MOVE, f"not run again on {here} for {waited}; {elsewhere.pool_id} can grow")
     if counts.get(here, 0) >= policy.most_losses_per_pool:
         if any(counts.get(pool, 0) < policy.most_losses_per_pool for pool in candidates):
             return Verdict(EndReason.MOVE, f"lost its node too often on {here} ({told})")

@@ -6,13 +6,17 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import structlog
+
 from shared.errors import Conflict, Transient
 from shared.haste import records
-from shared.haste.workload import Change, Shown, Workload
+from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Ledger
 from shared.protocol.record import Done, Record
 from shared.protocol.showing import end_to_show, may_show_end, may_show_progress
+
+log = structlog.get_logger(__name__)
 
 _MOST_TRIES = 6
 _NOT_STARTED = frozenset({"Queued"})
@@ -39,8 +43,8 @@ class HasteRecords:
     def shown(self, entity: Entity) -> Shown | None:
         """What HASTE's record says now; None if there is no record."""
         workload = self._workloads[entity.kind]
-        found = self._blobs.read_with_etag(workload.record_name(entity))
-        return None if found is None else workload.shown(records.parse(found[0]))
+        found = self._read(workload.record_name(entity))
+        return None if found is None else workload.shown(found[0])
 
     def show_progress(self, record: Record, change: Change) -> bool:
         """Write the progress of a live record, unless a newer run, a cancel or its own end stands there."""
@@ -72,10 +76,10 @@ class HasteRecords:
         name = workload.record_name(entity)
         for _ in range(_MOST_TRIES):
             done = self._ledger.done(entity)
-            found = self._blobs.read_with_etag(name)
+            found = self._read(name)
             if found is None:
                 return False
-            record = records.parse(found[0])
+            record = found[0]
             change = decide(done, workload.shown(record))
             changed = record if change is None else change(copy.deepcopy(record))
             if changed == record:
@@ -86,3 +90,14 @@ class HasteRecords:
             except Conflict:
                 continue
         raise Transient(f"{name} is written by others all the time")
+
+    def _read(self, name: str) -> tuple[JsonObject, str] | None:
+        """The record and its version. One that cannot be read as a record is left alone, and told to an operator."""
+        found = self._blobs.read_with_etag(name)
+        if found is None:
+            return None
+        try:
+            return records.parse(found[0]), found[1]
+        except ValueError:
+            log.error("HASTE's record is not a JSON object", name=name)
+            return None

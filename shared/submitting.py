@@ -11,7 +11,7 @@ import structlog
 from shared import recovery
 from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
-from shared.errors import JobOver, NotThere, QuotaReached, Refused
+from shared.errors import JobOver, NeedsOperator, NotThere, QuotaReached, Refused
 from shared.haste.workload import Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
@@ -48,6 +48,8 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
             placement = worker.placer.place(kind, decision, name, worker.now())
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
+        except NeedsOperator as fault:
+            return wait(worker, version, f"waiting for an operator: {fault}")
         log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
     shown = worker.haste.shown(record.entity)
     placed = replace(
@@ -78,6 +80,12 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
         return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
     except NotThere as missing:
         return end(worker, version, EndReason.GIVE_UP, f"HASTE's record is gone ({missing})")
+    except NeedsOperator as fault:
+        log.error("not submitted", error=str(fault))
+        reason = f"waiting for an operator: {fault}"
+        if record.reason != reason:
+            worker.ledger.replace(version, replace(record, reason=reason))
+        return None
     log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
     worker.haste.show_progress(record, workload.submitted(record.run(), placed.at))
     return None
@@ -90,8 +98,6 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
     assert placed is not None
     workload = worker.workloads[record.entity.kind]
     run, at = record.run(), worker.now()
-    if not worker.progress_pace.is_due(f"{placed.task_id} {task.state} {why_waiting}", at):
-        return
     worker.haste.show_progress(record, workload.submitted(run, placed.at))
     if why_waiting:
         worker.haste.show_progress(record, workload.noted(run, "Interrupted, waiting to run again", at))

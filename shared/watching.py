@@ -38,7 +38,7 @@ def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
         if monotonic_seconds() > until:
             log.warning("tick cut short", live=len(live))
             break
-        if not _is_due(summary, now):
+        if not _is_due(summary, now) or _is_calm(worker, summary, readings, now):
             continue
         try:
             _look_at(worker, summary, readings)
@@ -56,6 +56,16 @@ def _is_due(summary: LiveSummary, now: datetime) -> bool:
     return summary.state in (State.PLACED, State.ENDING) or summary.not_before <= now
 
 
+def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, now: datetime) -> bool:
+    """A live task about which nothing is new: its record need not be read before its progress is due again."""
+    if summary.state is not State.PLACED or summary.is_unwanted:
+        return False
+    if summary.job_id is None or summary.task_id is None or summary.pool_id is None:
+        return False
+    state = readings.is_calm(summary.job_id, summary.task_id, summary.pool_id)
+    return state is not None and not worker.progress_pace.is_due(f"{summary.task_id} {state}", now)
+
+
 def _look_at(worker: Worker, summary: LiveSummary, readings: Readings) -> None:
     version = worker.ledger.read(summary.key)
     if version is None:
@@ -64,7 +74,7 @@ def _look_at(worker: Worker, summary: LiveSummary, readings: Readings) -> None:
     if record.state is not State.WAITING:
         driver.advance(worker, version, readings)
     elif record.not_before <= worker.now():
-        if record.cancel_asked is not None or record.next:
+        if record.is_unwanted:
             driver.advance(worker, version, readings)  # it ends here: nothing is placed
             return
         # first the next look, then the message: a handler that takes it up must not lose its write to us

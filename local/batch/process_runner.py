@@ -165,7 +165,7 @@ class _ProcessRun:
                 except OSError as error:
                     raise command.CannotStart(command.not_started(error)) from None
             code = self._process.wait()
-        pass
+        _kill_group(self._process)
         return 128 - code if code < 0 else code
 
     def _stopping(self) -> bool:

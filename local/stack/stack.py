@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +33,8 @@ class StackOptions:
     `lease_seconds`: how long the hosts' queue triggers hide a message that they work on.
     `legacy`: settings of a single-pool deployment with the pool's identity, see `settings.batch_settings`.
     `settings`: app settings that are added for every tenant, or replace the usual ones.
+    `adjust`: is given a tenant and its settings and returns those to use, for what is only known once all runs: a
+        proxy between the worker and its services.
     `world`: what the Batch account looks like; None means `world.default_world()`.
     `data_folder`: where Azurite keeps its data; None means memory.
     `ports`: wanted ports of Azurite (blob, queue, table); free ones are taken where 0 or not free.
@@ -46,6 +48,7 @@ class StackOptions:
     lease_seconds: int = 30
     legacy: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+    adjust: Callable[[str, dict[str, str]], dict[str, str]] | None = None
     world: Mapping[str, Any] | None = None
     data_folder: Path | None = None
     ports: tuple[int, int, int] = ANY_PORTS
@@ -114,7 +117,8 @@ class Stack:
     def settings(self, tenant: str) -> dict[str, str]:
         """The app settings of `tenant`."""
         usual = tenant_settings(tenant, self.accounts[tenant], self.batch, self.identity, legacy=self.options.legacy)
-        return usual | dict(self.options.settings)
+        settings = usual | dict(self.options.settings)
+        return settings if self.options.adjust is None else self.options.adjust(tenant, settings)
 
     def environment(self, tenant: str) -> dict[str, str]:
         """The whole environment of a program that acts for `tenant`: this process's, trust, and the app settings."""

@@ -17,7 +17,7 @@ from azure.core.rest import HttpRequest
 
 from shared.batch import read
 from shared.batch.types import JobState, JobView, NodeView, PoolCounts, PoolView, TaskBody, TaskView
-from shared.errors import Conflict, JobOver, QuotaReached, Refused, Transient, WorkerError
+from shared.errors import Conflict, JobOver, NeedsOperator, QuotaReached, Refused, Transient, WorkerError
 from shared.retry import Fault, classify, patiently, status_and_code
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _NEVER_SHORTENED = 24
 _OVER_CODES = frozenset({"JobCompleted", "JobBeingTerminated", "JobBeingDeleted", "JobNotActive", "JobNotFound"})
 
 
-class BatchRefused(WorkerError):
+class BatchRefused(NeedsOperator):
     """Batch refuses for good, or denies access. Names status and code; never a URL or a body."""
 
 

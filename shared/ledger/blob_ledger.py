@@ -54,6 +54,8 @@ class BlobLedger:
                 not_before=datetime.fromisoformat(metadata["not_before"]),
                 job_id=metadata.get("job_id"),
                 task_id=metadata.get("task_id"),
+                pool_id=metadata.get("pool_id"),
+                is_unwanted="unwanted" in metadata,
             )
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
@@ -90,4 +92,8 @@ def _dump(record: Record) -> bytes:
 def _metadata(record: Record) -> dict[str, str]:
     placed = record.placement
     values = {"state": record.state.value, "not_before": record.not_before.isoformat()}
-    return values | ({"job_id": placed.job_id, "task_id": placed.task_id} if placed else {})
+    if placed is not None:
+        values |= {"job_id": placed.job_id, "task_id": placed.task_id, "pool_id": placed.pool_id}
+    if record.is_unwanted:
+        values["unwanted"] = "yes"
+    return values

@@ -30,8 +30,11 @@ class LiveSummary:
     key: str
     state: State
     not_before: datetime
-    job_id: str | None
-    task_id: str | None
+    job_id: str | None = None
+    task_id: str | None = None
+    pool_id: str | None = None
+    is_unwanted: bool = False
+    """cancelled, or a newer request waits"""
 
 
 class Ledger(Protocol):

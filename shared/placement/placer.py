@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -85,11 +85,12 @@ class Placer:
         """The Batch job that new tasks of this kind go to on this pool."""
         return self._names.job_id(kind, pool_id, at)
 
-    def decide(self, kind: Kind, avoid: dict[str, Avoid]) -> Decision:
-        """Choose a pool by one reading of all pools."""
+    def decide(self, kind: Kind, avoid: Mapping[str, Avoid], read: Callable[[], PoolReading] | None = None) -> Decision:
+        """Choose a pool by one reading of all pools, which a tick makes once for all its decisions."""
         candidates = self._candidates(kind)
-        reading = PoolReading() if len(candidates) == 1 else self._read_pools()
-        return route(candidates, reading, avoid)
+        if len(candidates) == 1:
+            return route(candidates, PoolReading(), avoid)
+        return route(candidates, read() if read else read_pools(self._batch), avoid)
 
     def place(self, kind: Kind, decision: Decision, task_id: str, at: datetime) -> Placement:
         """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient."""
@@ -120,16 +121,17 @@ class Placer:
             return job_id
         raise Transient(f"Batch job {named} and all its successors are over")
 
-    def _read_pools(self) -> PoolReading:
-        """Both readings, each allowed to fail without hiding the other."""
-        faults: list[str] = []
-        counts = pools = None
-        try:
-            counts = self._batch.pool_counts()
-        except Transient as error:
-            faults.append(f"nodes not counted ({error})")
-        try:
-            pools = self._batch.pools()
-        except Transient as error:
-            faults.append(f"pools not read ({error})")
-        return PoolReading(counts, pools, "; ".join(faults))
+
+def read_pools(batch: BatchService) -> PoolReading:
+    """Counts and settings of all pools, each call allowed to fail without hiding the other."""
+    faults: list[str] = []
+    counts = pools = None
+    try:
+        counts = batch.pool_counts()
+    except Transient as error:
+        faults.append(f"nodes not counted ({error})")
+    try:
+        pools = batch.pools()
+    except Transient as error:
+        faults.append(f"pools not read ({error})")
+    return PoolReading(counts, pools, "; ".join(faults))

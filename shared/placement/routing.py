@@ -45,6 +45,7 @@ class Decision:
     why: str
     rejected: tuple[str, ...] = ()
     has_free_slot: bool = False
+    can_grow: bool = False
 
 
 def route(candidates: Sequence[str], reading: PoolReading, avoid: Mapping[str, Avoid]) -> Decision:
@@ -75,7 +76,8 @@ def route(candidates: Sequence[str], reading: PoolReading, avoid: Mapping[str, A
         rejected.append(f"{pool}: {_why_no_slot(pool, reading)}")
     for pool in choice:
         if _can_grow(pool, reading):
-            return Decision(pool, "no candidate has a free slot; this one can grow", _without(rejected, pool))
+            why = "no candidate has a free slot; this one can grow"
+            return Decision(pool, why, _without(rejected, pool), can_grow=True)
     why = f"preferred; {reading.fault}" if reading.fault else "preferred; no candidate is free or can grow"
     return Decision(choice[0], why, _without(rejected, choice[0]))
 

@@ -132,6 +132,11 @@ class Record:
     reason: str = ""
     waits: int = 0
 
+    @property
+    def is_unwanted(self) -> bool:
+        """Cancelled, or a newer request waits."""
+        return self.cancel_asked is not None or bool(self.next)
+
     def run(self) -> Run:
         """This attempt as HASTE's records name it."""
         placed = self.placement

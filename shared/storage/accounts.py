@@ -29,8 +29,6 @@ _PATIENCE: dict[str, Any] = {
     "initial_backoff": 1,
     "increment_base": 2,
     "random_jitter_range": 1,
-    # Without this the SDK logs every request at INFO, with its URL.
-    "logging_enable": False,
 }
 
 

@@ -19,9 +19,9 @@ from shared.storage.failures import allowing, told
 if TYPE_CHECKING:
     from shared.storage.reading_urls import ReadingUrls
 
-_EXISTS = ("BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite")
+_EXISTS = ("BlobAlreadyExists", "ConditionNotMet")
 # What a write conditional on an ETag meets when somebody else wrote, deleted or leased the blob first.
-_LOST = ("ConditionNotMet", "BlobNotFound", "BlobAlreadyExists", "LeaseIdMissing", "TargetConditionNotMet")
+_LOST = ("ConditionNotMet", "BlobNotFound", "BlobAlreadyExists", "LeaseIdMissing")
 # What a lease meets when somebody else has one, and the end of a lease when it is over already.
 _LEASED = ("LeaseAlreadyPresent", "LeaseIdMissing")
 _LEASE_GONE = ("LeaseIdMismatchWithLeaseOperation", "LeaseNotPresentWithLeaseOperation", "BlobNotFound")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from shared.errors import Transient, WorkerError
+from shared.errors import NeedsOperator, Transient, WorkerError
 
 _TRANSIENT_STATUS = (408, 429)
 # Azure Storage documents both as passing states of the service, although their status is 409.
@@ -32,7 +32,7 @@ DELEGATOR_ROLE = "Storage Blob Delegator"
 QUEUE_ROLE = "Storage Queue Data Contributor"
 
 
-class StorageFailed(WorkerError):
+class StorageFailed(NeedsOperator):
     """Azure Storage refused a call for a reason that will not pass. `code` is its error code, if it gave one."""
 
     def __init__(self, message: str, code: str | None = None) -> None:

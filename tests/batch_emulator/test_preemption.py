@@ -7,7 +7,7 @@ from azure.batch import BatchClient, models
 from azure.core import MatchConditions
 from azure.core.exceptions import ResourceExistsError
 
-from local.batch import ScriptedRunner, World, control
+from local.batch import RunEnd, ScriptedRunner, World, control
 from local.batch.errors import BatchError
 from tests.batch_emulator.support import (
     POOL,
@@ -225,3 +225,18 @@ def test_files_are_gone_with_the_node(client: BatchClient, world: World) -> None
             list(client.list_task_files("job", "task"))
         assert refusal(refused.value) == (409, "TaskFilesUnavailable")
         world.advance(60)
+
+
+def test_a_report_of_a_process_that_has_gone_with_its_node_counts_for_nothing(
+    client: BatchClient, world: World
+) -> None:
+    (run,) = world.runs
+    control.preempt_task(world, "job", "task", requeue_after_seconds=20, return_after_seconds=None)
+
+    world.run_ended(run, RunEnd(exit_code=0))
+
+    assert states(client) == {"task": "running"}
+    world.advance(20)
+    assert states(client) == {"task": "active"}
+    world.run_ended(run, RunEnd(exit_code=0))
+    assert states(client) == {"task": "active"}

@@ -304,3 +304,17 @@ def test_what_a_task_was_created_with_is_shown(client: BatchClient) -> None:
     assert task.container_settings and task.container_settings.image_name == "registry/image:1"
     assert task.resource_files and task.resource_files[0].http_url == url
     assert task.environment_settings and task.environment_settings[0].value == "b"
+
+
+def test_everything_happens_at_its_own_time_however_far_the_clock_jumps() -> None:
+    world = make_world(runner=ScriptedRunner(finish_after_seconds=30))
+    client = make_client(world)
+    make_job(client)
+    for name in ("first", "second"):
+        make_task(client, name)
+    start = world.now
+
+    world.advance(3600)
+
+    ends = [_info(client, name).end_time for name in ("first", "second")]
+    assert ends == [start + timedelta(seconds=30), start + timedelta(seconds=60)]

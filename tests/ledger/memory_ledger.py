@@ -48,6 +48,8 @@ class MemoryLedger:
                 record.not_before,
                 placed.job_id if placed else None,
                 placed.task_id if placed else None,
+                placed.pool_id if placed else None,
+                record.is_unwanted,
             )
 
     def done(self, entity: Entity) -> tuple[Done, ...]:

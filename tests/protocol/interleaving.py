@@ -164,7 +164,10 @@ class Entity:
             accepting.cancel(worker, message.entity, message.cancel_id, message.asked)
             return
         version = worker.ledger.read(message.entity.key)
-        if version and (version.record.request.request_id, version.record.attempt) == (message.request_id, message.attempt):
+        if version and (version.record.request.request_id, version.record.attempt) == (
+            message.request_id,
+            message.attempt,
+        ):
             advance_gently(worker, version)
 
     def _start(self, slot: str, message: Message | None) -> None:
@@ -247,7 +250,9 @@ class Entity:
                 self.do(f"task {task[:12]} completes", lambda j=job, t=task: self._complete(j, t))  # type: ignore[misc]
             self.pass_seconds(31)
         else:
-            self._fail(f"never ends: {[m.name for m in self.messages if not m.deleted]}, {list(self.world.ledger.live())}")
+            self._fail(
+                f"never ends: {[m.name for m in self.messages if not m.deleted]}, {list(self.world.ledger.live())}"
+            )
         self.check_end()
 
     def _cancel_is_taken(self) -> bool:
@@ -286,14 +291,14 @@ class Entity:
             return self._fail(f"the newest request neither ran nor was cancelled: {shown}, started {started}")
         if shown.get("status") != wanted:
             self._fail(f"HASTE shows {shown}, wanted {wanted}")
-        per_request = [
-            len(set(task_ids(Kind.TRAINING, request, _MOST_ATTEMPTS)) & succeeded) for request in self.asked
-        ]
+        per_request = [len(set(task_ids(Kind.TRAINING, request, _MOST_ATTEMPTS)) & succeeded) for request in self.asked]
         if max(per_request) > 1:
             self._fail(f"a request ran to success more than once: {per_request}")
         if self.with_follow_up:
             follow_ups = {
-                task for request in self.asked for task in task_ids(Kind.INFERENCE, f"{request}+inference", _MOST_ATTEMPTS)
+                task
+                for request in self.asked
+                for task in task_ids(Kind.INFERENCE, f"{request}+inference", _MOST_ATTEMPTS)
             }
             ran = [task for task in succeeded if task.startswith("inf-")]
             if not set(ran) <= follow_ups or (wanted == "Processed" and not ran):

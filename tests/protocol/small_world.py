@@ -152,7 +152,9 @@ def _unstepped(_name: str, port: Any) -> Any:
 class SmallWorld:
     """`stepped(name, port)` may wrap each port of the worker, to stop actors between two accesses."""
 
-    pools: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "h100", "targetLowPriorityNodes": 2, "start_seconds": 0}])
+    pools: list[dict[str, Any]] = field(
+        default_factory=lambda: [{"id": "h100", "targetLowPriorityNodes": 2, "start_seconds": 0}]
+    )
     candidates: tuple[str, ...] = ("h100",)
     follow_up: Kind | None = None
     stepped: Callable[[str, Any], Any] = _unstepped
@@ -178,7 +180,7 @@ class SmallWorld:
             Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),
             Kind.INFERENCE: SmallWorkload(Kind.INFERENCE, self.haste),
         }
-        policy = Policy(self.most_losses, timedelta(minutes=30), None)
+        policy = Policy(self.most_losses, timedelta(minutes=30), timedelta(minutes=5), None)
         self.worker = Worker(
             tenant="tenant",
             ledger=ledger,

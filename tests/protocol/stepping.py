@@ -23,33 +23,39 @@ class Stepped:
         real = getattr(self._port, method)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            here = greenlet.getcurrent()
-            if isinstance(here, Actor):
-                here.at = f"{self._name}.{method}"
-                here.parent.switch()
+            actor = getattr(greenlet.getcurrent(), "actor", None)
+            if actor is not None:
+                actor.stop_before(f"{self._name}.{method}")
             result = real(*args, **kwargs)
             return list(result) if method == "live" else result
 
         return call
 
 
-class Crash(greenlet.GreenletExit):
-    """The process dies here: nothing the actor would still do happens."""
-
-
-class Actor(greenlet.greenlet):
+class Actor:
     """One handler or timer at work."""
 
     def __init__(self, name: str, work: Callable[[], None]) -> None:
-        super().__init__(work)
         self.name = name
         self.at = "start"
+        self._greenlet = greenlet.greenlet(work)
+        self._greenlet.actor = self
+
+    @property
+    def dead(self) -> bool:
+        """It has come to its end, or has crashed."""
+        return bool(self._greenlet.dead)
 
     def step(self) -> None:
         """Go on to just before the next access, or to the end."""
-        self.switch()
+        self._greenlet.switch()
+
+    def stop_before(self, access: str) -> None:
+        """Called by the actor itself: let the scheduler decide when this access happens."""
+        self.at = access
+        self._greenlet.parent.switch()
 
     def crash(self) -> None:
-        """Die before the access it stands at."""
+        """Die before the access it stands at: nothing it would still do happens."""
         if not self.dead:
-            self.throw(Crash)
+            self._greenlet.throw(greenlet.GreenletExit)
