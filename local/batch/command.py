@@ -40,11 +40,12 @@ def arguments(spec: Mapping[str, Any], images: Mapping[str, str]) -> list[str]:
     return [str(entrypoint), *words]
 
 
-def not_started(error: OSError) -> Failure:
+def not_started(error: OSError | ValueError) -> Failure:
     """The failureInfo of a program that the system would not start."""
     if isinstance(error, FileNotFoundError):
         return _failure("CommandProgramNotFound", "The program of the command line was not found")
-    return _failure("CommandLaunchFailed", f"The program could not be started: {error.strerror}")
+    reason = error.strerror if isinstance(error, OSError) else error
+    return _failure("CommandLaunchFailed", f"The program could not be started: {reason}")
 
 
 def _failure(code: str, message: str) -> Failure:

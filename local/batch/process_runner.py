@@ -118,6 +118,9 @@ class _ProcessRun:
                 process.wait(_DEATH_SECONDS)
 
     def _live(self) -> None:
+        # What nobody has foreseen is reported too, before it shows up as the thread's traceback: a run without a
+        # report would show as running for ever.
+        end = RunEnd(failure=Failure("Unknown", "servererror", "The emulator's own fault", stage="before"))
         try:
             end = self._run()
         except Interrupted:
@@ -127,10 +130,11 @@ class _ProcessRun:
         except OSError as error:
             message = f"The node's disk fails: {error.strerror}"
             end = RunEnd(failure=Failure("ResourceDirectoryCreateFailed", "servererror", message, stage="before"))
-        with self._lock:
-            abandoned = self._wish == "abandoned"
-        if not abandoned:
-            self._report(self._order.run, end)
+        finally:
+            with self._lock:
+                abandoned = self._wish == "abandoned"
+            if not abandoned:
+                self._report(self._order.run, end)
 
     def _run(self) -> RunEnd:
         spec, work = self._order.spec, self._directory.work
@@ -162,7 +166,7 @@ class _ProcessRun:
                         stderr=err,
                         start_new_session=True,
                     )
-                except OSError as error:
+                except (OSError, ValueError) as error:
                     raise command.CannotStart(command.not_started(error)) from None
             code = self._process.wait()
         _kill_group(self._process)

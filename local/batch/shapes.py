@@ -45,13 +45,14 @@ _OUTPUT_FILE = record(
     "filePattern destination uploadOptions",
     filePattern=text(),
     destination=record(
+        "container",
         container=record(
             "containerUrl",
             path=text(),
             containerUrl=text(),
             identityReference=_IDENTITY,
             uploadHeaders=not_emulated,
-        )
+        ),
     ),
     uploadOptions=record("uploadCondition", uploadCondition=one_of("tasksuccess", "taskfailure", "taskcompletion")),
 )

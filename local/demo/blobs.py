@@ -52,7 +52,7 @@ def _imageryprep(layer: Mapping[str, Any]) -> list[str]:
     return [
         layer_blob(project_id, layer_id),
         f"{partition(project_id)}/imageryprep_config_{layer_id}.yaml",
-        label_project_blob(project_id, label_project_id),
+        label_project_blob(project_id, str(label_project_id)),
         f"{partition(project_id)}/artifacts/labels_{label_project_id}.geojson",
         *_in_folder(layer, layer.get("preprocessJob"), results),
     ]

@@ -129,7 +129,7 @@ def follow_ups_once(evidence: Evidence) -> Check:
     folder = f"{partition(layer['projectId'])}/labels_"
     label_projects = [name for name in evidence.blob_names if name.startswith(folder)]
     wrong = []
-    if label_projects != [label_project_blob(layer["projectId"], layer.get("labelProjectId"))]:
+    if label_projects != [label_project_blob(layer["projectId"], str(layer.get("labelProjectId")))]:
         wrong.append(f"{len(label_projects)} label projects, the layer names {layer.get('labelProjectId')}")
     inferences = [request for request in evidence.requests if request.kind == "inference"]
     if [request.follows for request in inferences] != [True, False]:

@@ -43,7 +43,9 @@ def row(
     if request.shown_at is not None and last.state == "Processed":
         return last
     shown = replace(
-        last, progress_percent=float(record.get(_PROGRESS_FIELDS[request.kind]) or 0.0), reason=_last_line(request, record)
+        last,
+        progress_percent=float(record.get(_PROGRESS_FIELDS[request.kind]) or 0.0),
+        reason=_last_line(request, record),
     )
     mine = next((entry for entry in live if _is_about(entry, request)), None)
     if mine is None:
@@ -67,7 +69,9 @@ def _state(state: str, task_id: str | None, events: Sequence[Mapping[str, Any]])
     """The ledger's word; while the attempt is placed, whether Batch runs it."""
     if state != "placed":
         return state
-    mine = [event["event"] for event in events if event.get("task") == task_id and str(event["event"]).startswith("task_")]
+    mine = [
+        event["event"] for event in events if event.get("task") == task_id and str(event["event"]).startswith("task_")
+    ]
     return {"task_started": "running", "task_completed": "ended"}.get(mine[-1] if mine else "", "queued")
 
 

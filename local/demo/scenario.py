@@ -63,7 +63,9 @@ class Scenario:
         self._infer_again()
 
     def _prepare_imagery(self) -> None:
-        project_id = self._api.create_project(new_project(name="Cedar Valley flood drill", user_id=_USER_ID))["projectId"]
+        project_id = self._api.create_project(new_project(name="Cedar Valley flood drill", user_id=_USER_ID))[
+            "projectId"
+        ]
         post = self._api.upload_imagery(project_id, "post01", synthetic.imagery(after_event=True))
         pre = self._api.upload_imagery(project_id, "pre01", synthetic.imagery(after_event=False))
         layer = new_image_layer(
@@ -113,7 +115,9 @@ class Scenario:
     def _is_in_the_middle(self) -> bool:
         """The user has seen it progress, or half of its time is over."""
         starts = [event for event in self._emulator.events() if event["event"] == "task_started"]
-        running_seconds = (datetime.now(UTC) - datetime.fromisoformat(starts[-1]["time"][:26] + "+00:00")).total_seconds()
+        running_seconds = (
+            datetime.now(UTC) - datetime.fromisoformat(starts[-1]["time"][:26] + "+00:00")
+        ).total_seconds()
         return int(self.model.get("currentStep") or 0) > 0 or running_seconds > self._task_seconds / 2
 
     def _started(self, kind: str, attempt: int) -> BatchTask | None:
@@ -152,7 +156,9 @@ class Scenario:
     def refresh(self) -> None:
         """Read HASTE's records anew and show how everything stands."""
         if self.requests:
-            self.layer = self._storage.record(layer_blob(self.layer["projectId"], self.layer["imageLayerId"])) or self.layer
+            self.layer = (
+                self._storage.record(layer_blob(self.layer["projectId"], self.layer["imageLayerId"])) or self.layer
+            )
         if self.model:
             self.model = self._storage.record(model_blob(self.model["projectId"], self.model["modelId"])) or self.model
         live, events = self._storage.live_records(), self._emulator.events()

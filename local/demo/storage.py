@@ -20,6 +20,7 @@ class Storage:
     def __init__(self, connection_string: str) -> None:
         self._haste = ContainerClient.from_connection_string(connection_string, CONTAINER)
         self._worker = ContainerClient.from_connection_string(connection_string, WORKER_CONTAINER)
+        self._seen_live: dict[str, None] = {}
 
     def record(self, blob_name: str) -> dict[str, Any]:
         """One of HASTE's records; empty if there is none."""
@@ -41,15 +42,21 @@ class Storage:
                 yield Text(f"blob {name}", content.decode(errors="replace"))
 
     def worker_texts(self) -> Iterator[Text]:
-        """Every blob of the worker's container with its metadata, to be searched for secrets."""
+        """To be searched for secrets: every blob of the worker's container with its metadata, and every live record
+        that was seen on the way.
+        """
         for blob in self._worker.list_blobs(include=["metadata"]):
-            content = self._content(blob.name)
-            yield Text(f"worker blob {blob.name}", f"{json.dumps(blob.metadata)}\n{content.decode(errors='replace')}")
+            content = self._content(blob.name).decode(errors="replace")
+            yield Text(f"worker blob {blob.name}", f"{json.dumps(blob.metadata)}\n{content}")
+        for number, seen in enumerate(self._seen_live, 1):
+            yield Text(f"live record {number}", seen)
 
     def live_records(self) -> list[dict[str, Any]]:
         """The worker's live records. For the table only: nothing is judged by them."""
-        contents = [self._content(name) for name in self._worker.list_blob_names(name_starts_with="active/")]
-        return [json.loads(content) for content in contents if content]
+        names = self._worker.list_blob_names(name_starts_with="active/")
+        contents = [content.decode() for name in names if (content := self._content(name))]
+        self._seen_live.update(dict.fromkeys(contents))
+        return [json.loads(content) for content in contents]
 
     def download(self, folder: Path) -> None:
         """Copy HASTE's container below `folder`."""

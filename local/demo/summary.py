@@ -48,5 +48,7 @@ def told(summary: dict[str, Any]) -> str:
         way = " -> ".join(f"{attempt['pool']} ({attempt['outcome']})" for attempt in job["attempts"]) or "not started"
         lines.append(f"  {job['kind']:12}{job['state']:11} {job['seconds'] or '-':>5} s  {way}")
     lines.append("")
-    lines += [f"  {'ok  ' if check['ok'] else 'FAIL'}  {check['name']}: {check['detail']}" for check in summary["checks"]]
+    lines += [
+        f"  {'ok  ' if check['ok'] else 'FAIL'}  {check['name']}: {check['detail']}" for check in summary["checks"]
+    ]
     return "\n".join(lines)

@@ -130,7 +130,7 @@ _POOL_STEPS: st.SearchStrategy[Step] = st.one_of(
 _STEPS = st.one_of(_TASK_STEPS, _TASK_STEPS, st.builds(_advance, _SECONDS), _JOB_STEPS, _POOL_STEPS)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_STEPS, min_size=20, max_size=80), _BOOL, _BOOL)
 def test_random_histories(steps: list[Step], holds_kills: bool, lost_wins: bool) -> None:
     assumptions = {"task_lost_while_terminating": "active" if lost_wins else "completed"}
@@ -147,8 +147,9 @@ def test_random_histories(steps: list[Step], holds_kills: bool, lost_wins: bool)
 
 
 def _check_log(entries: list[Event]) -> None:
-    """Replay the log. A task's life begins with task_created, so an id that was deleted may be used again."""
+    """Replay the log. An id whose task was deleted may be used again, also while the old task's process still dies."""
     running: dict[tuple[str, str], int] = {}
+    dying: dict[tuple[str, str], int] = {}
     node_slots: Counter[str] = Counter()
     slots_of_run: dict[int, int] = {}
     status: dict[tuple[str, str], str] = defaultdict(str)
@@ -161,7 +162,7 @@ def _check_log(entries: list[Event]) -> None:
             assert status[key] != ("completed" if event == "task_requeued" else "running")
             status[key] = "waiting"
         elif event == "task_started":
-            assert key not in running, f"{key} runs twice: {entry}"
+            assert key not in running and key not in dying, f"{key} runs twice: {entry}"
             assert status[key] == "waiting", f"{key} starts while it is {status[key]}: {entry}"
             status[key] = "running"
             running[key] = entry["run"]
@@ -169,7 +170,7 @@ def _check_log(entries: list[Event]) -> None:
             node_slots[entry["node"]] += entry["slots"]
             assert node_slots[entry["node"]] <= _SLOTS
         elif event in ("run_ended", "run_lost"):
-            assert running.pop(key) == entry["run"]
+            assert (dying if key in dying else running).pop(key) == entry["run"]
             node_slots[entry["node"]] -= slots_of_run[entry["run"]]
         elif event == "task_completed":
             assert key not in running, f"{key} is completed although it runs"
@@ -177,6 +178,8 @@ def _check_log(entries: list[Event]) -> None:
             status[key] = "completed"
         elif event in ("task_deleted", "task_forgotten"):
             status[key] = "gone"
+            if key in running:
+                dying[key] = running.pop(key)
 
 
 def _check_counts(world: World) -> None:

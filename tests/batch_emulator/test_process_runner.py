@@ -101,6 +101,7 @@ def test_a_container_task_is_one_argument_that_its_entrypoint_expands(client: Ba
         ({"commandLine": "no-such-program"}, "CommandProgramNotFound"),
         ({"commandLine": "/etc/passwd"}, "CommandLaunchFailed"),
         ({"commandLine": "echo 'open"}, "CommandLaunchFailed"),
+        ({"commandLine": "echo a\0b"}, "CommandLaunchFailed"),
     ],
 )
 def test_what_cannot_be_started(client: BatchClient, body: dict[str, Any], code: str) -> None:

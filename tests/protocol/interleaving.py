@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from local.batch import control
 from shared import accepting, watching
@@ -202,7 +202,7 @@ class Entity:
     # --- what must hold
 
     def check(self) -> None:
-        """At every moment: one live task for the entity; what was shown as ended neither starts nor shows as running."""
+        """At every moment: one live task per entity; what was shown as ended neither starts nor shows as running."""
         for prefix in ("trn", "inf"):
             live = [task for task in self.world.live_tasks() if task.startswith(prefix)]
             if len(live) > 1:
@@ -288,7 +288,7 @@ class Entity:
         elif self.cancel_asked is not None and self.cancel_asked >= self.asked[newest]:
             wanted = "Cancelled"
         else:
-            return self._fail(f"the newest request neither ran nor was cancelled: {shown}, started {started}")
+            self._fail(f"the newest request neither ran nor was cancelled: {shown}, started {started}")
         if shown.get("status") != wanted:
             self._fail(f"HASTE shows {shown}, wanted {wanted}")
         per_request = [len(set(task_ids(Kind.TRAINING, request, _MOST_ATTEMPTS)) & succeeded) for request in self.asked]
@@ -312,7 +312,7 @@ class Entity:
             if task.state == "completed" and task.exit_code == 0 and not task.failure
         }
 
-    def _fail(self, what: str) -> None:
+    def _fail(self, what: str) -> NoReturn:
         raise Violation("\n".join([what, *(f"  {n + 1:3} {step}" for n, step in enumerate(self.trace))]))
 
 

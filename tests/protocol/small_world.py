@@ -188,10 +188,10 @@ class SmallWorld:
             workloads=workloads,
             batch=batch,
             placer=Placer(batch, lambda _kind: self.candidates, SharedNames("tenant")),
-            tasks=TaskBodies(True, timedelta(hours=1), {kind: None for kind in Kind}, lambda _kind: NoCredentials()),
+            tasks=TaskBodies(True, timedelta(hours=1), dict.fromkeys(Kind), lambda _kind: NoCredentials()),
             own_queue=self.stepped("own_queue", self.own_queue),
             limits=Limits(timedelta(seconds=60), timedelta(minutes=2), timedelta(minutes=20)),
-            recovery={kind: policy for kind in Kind},
+            recovery=dict.fromkeys(Kind, policy),
             progress_pace=Pace(timedelta(0)),
             now=self.clock.now,
         )

@@ -233,7 +233,7 @@ class BatchAccount:
         job = self.events("task_created", task=task)[0]["job"]
         self.admin("POST", f"/jobs/{job}/tasks/{task}/preempt", options)
 
-    def admin(self, method: str, path: str, body: object = None) -> Any:
+    def admin(self, method: str, path: str, body: Any = None) -> Any:
         """One of the emulator's own routes; its result."""
         answer = requests.request(method, f"{self._admin}{path}", json=body, verify=self._trust, timeout=20)
         assert answer.ok, answer.text
