@@ -19,7 +19,7 @@ from shared.kinds import Kind
 from shared.ledger.port import Versioned
 from shared.logs import bound
 from shared.protocol import table
-from shared.protocol.record import NodeRun, Record, State
+from shared.protocol.record import Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
 from shared.readings import Readings
 from shared.worker import Worker
@@ -69,7 +69,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         case Do.END:
             assert step.end_reason is not None
             if task is not None and seen is Seen.ENDED_OTHERWISE:
-                record = recovery.with_loss(record, task, step.why, worker.now())
+                record = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.now())
             return submitting.end(worker, replace(version, record=record), step.end_reason, step.why)
         case Do.CREATE_TASK:
             return submitting.submit(worker, version)
@@ -145,15 +145,18 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     why = recovery.find_loss(record, task, nodes, worker.now())
     if why is not None:
         log.warning("preempted", why=why)
-        return worker.ledger.replace(version, recovery.with_loss(record, task, why, worker.now()))
+        lost = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.now())
+        return worker.ledger.replace(version, replace(lost, reason=why))
     run = recovery.latest_run(record, task)
-    if task.state == "running" and run != record.node_run:
-        return worker.ledger.replace(version, replace(record, node_run=run, reason=_running(run)))
-    return version
-
-
-def _running(run: NodeRun | None) -> str:
-    return f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run else "running"
+    if task.state != "running" or run is None or run == record.node_run:
+        return version
+    if recovery.was_interrupted_unseen(record, run):
+        log.warning("was interrupted and runs again", since=run.started_at.isoformat())
+        record = recovery.with_loss_of(record, record.node_run, worker.now())
+        note = worker.workloads[record.entity.kind].noted(record.run(), "Interrupted, running again", worker.now())
+        worker.haste.show_progress(record, note)
+    reason = f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC"
+    return worker.ledger.replace(version, replace(record, node_run=run, reason=reason))
 
 
 def _judge(worker: Worker, record: Record, readings: Readings) -> Verdict:

@@ -18,11 +18,14 @@ from shared.own_message import CancelLater, Resume, from_bytes
 from shared.protocol.record import Request, State
 from shared.readings import Readings
 from shared.rejected import Rejected
+from shared.retry import at_most
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
 _MOST_TRIES = 3
+#: After this a handler begins no further call to Batch: the timer goes on with the record.
+_SECONDS_FOR_A_MESSAGE = 45
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ def _repeated(worker: Worker, act: Callable[[], Versioned | None]) -> None:
 def _advance(worker: Worker, version: Versioned) -> None:
     """Take the record on. It exists, so the timer goes on with it where this fails: the message is done with."""
     try:
-        driver.advance(worker, version, Readings(worker.batch, by_list=False))
+        with at_most(_SECONDS_FOR_A_MESSAGE):
+            driver.advance(worker, version, Readings(worker.batch, by_list=False))
     except (Conflict, Transient, NeedsOperator) as error:
         log.warning("left to the timer", error=str(error), error_type=type(error).__name__)

@@ -89,20 +89,27 @@ def find_loss(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | No
     return None
 
 
-def with_loss(record: Record, task: TaskView, why: str, now: datetime) -> Record:
-    """The record with the loss of its latest run noted."""
-    run = latest_run(record, task)
+def with_loss_of(record: Record, run: NodeRun | None, now: datetime) -> Record:
+    """The record with the loss of a run noted; None = it never was on a node that we know of."""
     assert record.placement is not None
     loss = Loss(record.placement.pool_id, record.attempt, run.started_at if run else now, now)
-    return replace(record, losses=(*record.losses, loss), node_run=run, reason=why)
+    return replace(record, losses=(*record.losses, loss), node_run=run)
+
+
+def was_interrupted_unseen(record: Record, run: NodeRun) -> bool:
+    """Batch has started the task again since its last run was seen, and nobody saw that run's loss in between."""
+    seen_run = record.node_run
+    return seen_run is not None and seen_run.started_at != run.started_at and not _is_noted(record, seen_run)
 
 
 def is_lost(record: Record, task: TaskView) -> bool:
     """The task's latest run is noted as lost: Batch has not started it again."""
     run = latest_run(record, task)
-    return run is not None and any(
-        loss.attempt == record.attempt and loss.started_at == run.started_at for loss in record.losses
-    )
+    return run is not None and _is_noted(record, run)
+
+
+def _is_noted(record: Record, run: NodeRun) -> bool:
+    return any(loss.attempt == record.attempt and loss.started_at == run.started_at for loss in record.losses)
 
 
 def judge(

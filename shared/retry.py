@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum, auto
 from typing import TypeVar
 
 import tenacity
 from azure.core.exceptions import AzureError, HttpResponseError, IncompleteReadError, ServiceResponseError
+
+from shared.errors import Transient
 
 T = TypeVar("T")
 
@@ -112,10 +116,28 @@ def _wait_seconds(state: tenacity.RetryCallState) -> float:
     return min(MAX_WAIT_SECONDS, max(_backoff(state), _retry_after_seconds(error)))
 
 
+_give_up_at: ContextVar[float | None] = ContextVar("give_up_at", default=None)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """All calls made inside share this time; what begins after it is over fails at once with Transient."""
+    token = _give_up_at.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _give_up_at.reset(token)
+
+
 def patiently(
     call: Callable[[], T], *, total_seconds: float = TOTAL_SECONDS, sleep: Callable[[float], None] = time.sleep
 ) -> T:
     """Call, and again while the failure is transient and time is left. Raises the service's own last error."""
+    give_up_at = _give_up_at.get()
+    if give_up_at is not None:
+        total_seconds = min(total_seconds, give_up_at - time.monotonic())
+        if total_seconds <= 0:
+            raise Transient("the time for this message is over")
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_is_transient),
         wait=_wait_seconds,

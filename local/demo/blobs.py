@@ -18,14 +18,7 @@ def missing_blobs(evidence: Evidence) -> list[str]:
 
 def expected_blobs(evidence: Evidence) -> list[str]:
     """Names by what HASTE's records say; one that ends in `*` is the beginning of a name."""
-    expected: list[str] = []
-    if any(request.kind == "imageryprep" for request in evidence.requests):
-        expected += _imageryprep(evidence.layer)
-    if any(request.kind == "training" for request in evidence.requests):
-        expected += _training(evidence.model)
-    if any(request.kind == "inference" for request in evidence.requests):
-        expected += _inference(evidence.model)
-    return expected
+    return [*_imageryprep(evidence.layer), *_training(evidence.model), *_inference(evidence.model)]
 
 
 def _imageryprep(layer: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ The worker's own ledger is no source here; it is only searched for secrets.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from local.demo.attempts import attempts, succeeded, was_ended_by_us, was_preempted
@@ -28,17 +28,25 @@ class Check:
     detail: str
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What a check found `wrong`, and what it tells when nothing is."""
+
+    wrong: list[str]
+    well: str
+
+
 def run_checks(evidence: Evidence) -> list[Check]:
     """All checks; one that cannot read the evidence has failed."""
-    return [_run(check, evidence) for check in CHECKS]
+    return [_run(name, check, evidence) for name, check in CHECKS.items()]
 
 
-def played_to_the_end(evidence: Evidence) -> Check:
-    """Every step came true in its time."""
-    return Check("played to the end", not evidence.trouble, evidence.trouble or "every step came true in its time")
+def played_to_the_end(evidence: Evidence) -> Finding:
+    """No step failed or took too long."""
+    return Finding([evidence.trouble] if evidence.trouble else [], "every step came true in its time")
 
 
-def every_record_processed(evidence: Evidence) -> Check:
+def every_record_processed(evidence: Evidence) -> Finding:
     """HASTE's records and the jobs in them say so, at 100 %."""
     model, layer = evidence.model, evidence.layer
     found = {
@@ -56,16 +64,16 @@ def every_record_processed(evidence: Evidence) -> Check:
         "inference": model.get("inferenceProgressPct"),
     }
     wrong += [f"{what} is at {percent} %" for what, percent in progress.items() if percent != 100]
-    return _check("every record Processed", wrong, f"{len(found)} status fields")
+    return Finding(wrong, f"{len(found)} status fields")
 
 
-def every_blob_present(evidence: Evidence) -> Check:
+def every_blob_present(evidence: Evidence) -> Finding:
     """Configs, labels, results and logs, by the names of HASTE's contract."""
     wrong = [f"{name} is missing" for name in missing_blobs(evidence)]
-    return _check("every expected blob present", wrong, f"{len(expected_blobs(evidence))} blobs")
+    return Finding(wrong, f"{len(expected_blobs(evidence))} blobs")
 
 
-def training_moved(evidence: Evidence) -> Check:
+def training_moved(evidence: Evidence) -> Finding:
     """The training lost its node, was ended by us, and succeeded as another task on another pool."""
     request = next(request for request in evidence.requests if request.kind == "training")
     found = attempts(evidence, request)
@@ -83,14 +91,14 @@ def training_moved(evidence: Evidence) -> Check:
             wrong.append("the first attempt was not ended by the worker")
         if not succeeded(evidence, second.task_id):
             wrong.append("the second attempt did not succeed")
-    return _check("training moved pools after the preemption", [*wrong, told] if wrong else [], told)
+    return Finding([*wrong, told] if wrong else [], told)
 
 
-def never_two_live_tasks(evidence: Evidence) -> Check:
+def never_two_live_tasks(evidence: Evidence) -> Finding:
     """At no instant were there two uncompleted tasks, or two running processes, of one kind for one entity."""
     owner = {task.task_id: entity_of(task) for task in evidence.tasks}
     live: set[tuple[tuple[str, str], str, str]] = set()
-    wrong = []
+    wrong = [] if owner else ["no task was seen at all"]
     for event in evidence.events:
         task_id = str(event.get("task"))
         if task_id not in owner:
@@ -112,18 +120,18 @@ def never_two_live_tasks(evidence: Evidence) -> Check:
         if any(other[:2] == mine[:2] and other != mine for other in live):
             wrong.append(f"a second live {mine[1]} of {kind} {entity_id} at {event['time']}")
         live.add(mine)
-    return _check("never two live tasks for one request", wrong, f"{len(owner)} tasks, one at a time")
+    return Finding(wrong, f"{len(owner)} tasks, one at a time")
 
 
-def no_secret_readable(evidence: Evidence) -> Check:
+def no_secret_readable(evidence: Evidence) -> Finding:
     """No log, ledger record, status text, task environment or command line holds one."""
-    wrong = leaks(evidence.texts, evidence.secrets)
+    wrong = leaks(evidence.texts, evidence.secrets) if evidence.texts else ["there was nothing to search"]
     characters = sum(len(text.content) for text in evidence.texts)
     told = f"{len(evidence.texts)} texts with {characters} characters searched for {len(evidence.secrets)} known values"
-    return _check("no secret in logs, ledger, environments, command lines", wrong, told)
+    return Finding(wrong, told)
 
 
-def follow_ups_once(evidence: Evidence) -> Check:
+def follow_ups_once(evidence: Evidence) -> Finding:
     """One label project for the layer; one inference task for each of the two inferences."""
     layer, model = evidence.layer, evidence.model
     folder = f"{partition(layer['projectId'])}/labels_"
@@ -144,28 +152,26 @@ def follow_ups_once(evidence: Evidence) -> Check:
     added = [task.task_id for request in inferences for task in evidence.tasks_of(request)]
     if jobs != added:
         wrong.append(f"the model lists {len(jobs)} inference jobs, {len(added)} tasks were added")
-    return _check("follow-ups exactly once", wrong, "one label project, one inference task per request")
+    return Finding(wrong, "one label project, one inference task per request")
 
 
-CHECKS: tuple[Callable[[Evidence], Check], ...] = (
-    played_to_the_end,
-    every_record_processed,
-    every_blob_present,
-    training_moved,
-    never_two_live_tasks,
-    no_secret_readable,
-    follow_ups_once,
-)
+CHECKS: Mapping[str, Callable[[Evidence], Finding]] = {
+    "played to the end": played_to_the_end,
+    "every record Processed": every_record_processed,
+    "every expected blob present": every_blob_present,
+    "training moved pools after the preemption": training_moved,
+    "never two live tasks for one request": never_two_live_tasks,
+    "no secret in logs, ledger, task environments, command lines": no_secret_readable,
+    "follow-ups exactly once": follow_ups_once,
+}
 
 
-def _run(check: Callable[[Evidence], Check], evidence: Evidence) -> Check:
+def _run(name: str, check: Callable[[Evidence], Finding], evidence: Evidence) -> Check:
     try:
-        return check(evidence)
+        finding = check(evidence)
     except (LookupError, TypeError, ValueError, StopIteration) as error:  # a demo broken off leaves gaps
-        name = check.__name__.replace("_", " ")
         return Check(name, False, f"the evidence has gaps: {type(error).__name__} {error}")
-
-
-def _check(name: str, wrong: list[str], well: str) -> Check:
-    shown = wrong[:_MOST_SHOWN] + ([f"and {len(wrong) - _MOST_SHOWN} more"] if len(wrong) > _MOST_SHOWN else [])
-    return Check(name, not wrong, "; ".join(shown) or well)
+    wrong = finding.wrong[:_MOST_SHOWN]
+    if len(finding.wrong) > _MOST_SHOWN:
+        wrong.append(f"and {len(finding.wrong) - _MOST_SHOWN} more")
+    return Check(name, not wrong, "; ".join(wrong) or finding.well)

@@ -130,7 +130,7 @@ _POOL_STEPS: st.SearchStrategy[Step] = st.one_of(
 _STEPS = st.one_of(_TASK_STEPS, _TASK_STEPS, st.builds(_advance, _SECONDS), _JOB_STEPS, _POOL_STEPS)
 
 
-@settings(max_examples=6000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_STEPS, min_size=20, max_size=80), _BOOL, _BOOL)
 def test_random_histories(steps: list[Step], holds_kills: bool, lost_wins: bool) -> None:
     assumptions = {"task_lost_while_terminating": "active" if lost_wins else "completed"}

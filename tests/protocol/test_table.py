@@ -194,7 +194,7 @@ def _placed(seen: Seen, verdict: Verdict, unwanted: EndReason | None) -> tuple[D
     return (Do.END, verdict.end_reason) if verdict.end_reason else (Do.SHOW_PROGRESS, None)
 
 
-@pytest.mark.parametrize(("seen", "flags", "verdict"), product(Seen, UNWANTED, [Verdict(), MOVE]))
+@pytest.mark.parametrize(("seen", "flags", "verdict"), list(product(Seen, UNWANTED, [Verdict(), MOVE])))
 def test_leaving_placed(seen: Seen, flags: tuple[bool, bool], verdict: Verdict) -> None:
     live = record(State.PLACED, cancel_asked=at(5) if flags[0] else None, next=LATER if flags[1] else ())
     step = table.leave_placed(live, seen, verdict)
@@ -215,7 +215,7 @@ def test_leaving_placed(seen: Seen, flags: tuple[bool, bool], verdict: Verdict) 
         (Seen.ENDED_WITH_SUCCESS, Do.FINISH_REAL),
     ],
 )
-@pytest.mark.parametrize(("reason", "flags", "budget"), product(EndReason, UNWANTED, [True, False]))
+@pytest.mark.parametrize(("reason", "flags", "budget"), list(product(EndReason, UNWANTED, [True, False])))
 def test_ending_is_left_only_with_the_id_spent(
     seen: Seen, do: Do, reason: EndReason, flags: tuple[bool, bool], budget: bool
 ) -> None:
@@ -226,7 +226,7 @@ def test_ending_is_left_only_with_the_id_spent(
 
 
 @pytest.mark.parametrize("seen", [Seen.ENDED_OTHERWISE, Seen.ENDED_BY_ITSELF, Seen.JOB_OVER])
-@pytest.mark.parametrize(("reason", "flags", "budget"), product(EndReason, UNWANTED, [True, False]))
+@pytest.mark.parametrize(("reason", "flags", "budget"), list(product(EndReason, UNWANTED, [True, False])))
 def test_leaving_ending(seen: Seen, reason: EndReason, flags: tuple[bool, bool], budget: bool) -> None:
     live = record(
         State.ENDING,

@@ -1,0 +1,57 @@
+"""`python -m local.demo` from the command line: the whole stack, the real application."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stack.waiting import processes_naming
+
+PROJECT_FOLDER = Path(__file__).resolve().parents[2]
+
+
+def demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, summary and output of a demo that leaves nothing running."""
+    played = subprocess.run(
+        [sys.executable, "-m", "local.demo", "--folder", str(folder), *arguments],
+        cwd=PROJECT_FOLDER,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert processes_naming(folder) == []
+    return played.returncode, json.loads((folder / "summary.json").read_text()), played.stdout
+
+
+@pytest.mark.timeout(400)
+def test_the_demo_goes_well(tmp_path: Path) -> None:
+    code, summary, output = demo(tmp_path, "--task-seconds", "3")
+    assert (code, summary["ok"]) == (0, True), output
+    assert [job["kind"] for job in summary["jobs"]] == ["imageryprep", "training", "inference", "inference"]
+    assert {job["state"] for job in summary["jobs"]} == {"Processed"}
+    assert [[attempt["pool"] for attempt in job["attempts"]] for job in summary["jobs"]][1] == ["h100-pool", "t4-pool"]
+    assert all(check["ok"] for check in summary["checks"])
+    assert list((tmp_path / "outputs").rglob("last.ckpt"))
+    assert str(tmp_path / "outputs") in output
+    assert "Azure takes the training's node" in output
+
+
+def test_a_demo_that_takes_too_long_fails(tmp_path: Path) -> None:
+    code, summary, output = demo(tmp_path, "--step-seconds", "0")
+    assert (code, summary["ok"]) == (1, False)
+    assert "waited 0 s in vain for imageryprep" in summary["checks"][0]["detail"]
+    assert "broken off" in output
+
+
+def test_a_stack_that_does_not_start_is_told(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    code, summary, _ = demo(tmp_path / "demo", "--app", str(nowhere))
+    assert (code, summary["ok"], summary["jobs"]) == (1, False, [])
+    assert "nowhere" in summary["checks"][0]["detail"]

@@ -1,0 +1,96 @@
+"""HASTE cancels a training: before its message is seen, while it waits, is queued, or runs. Nothing runs after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.certificates import Certificates
+from local.stack import Stack, running_stack
+from local.stack.world import default_world
+from tests.scenarios.outside import BatchAccount, Haste, Model, wait_for
+from tests.scenarios.stacks import options
+
+TENANTS = ("tenanta", "tenantb")
+TASK_SECONDS = 8.0
+NO_MORE_JOBS = {"operation": "create_job", "code": "ActiveJobAndScheduleQuotaReached"}
+
+
+def world() -> dict[str, object]:
+    """One machine for training, so that a second one queues."""
+    made = default_world(TASK_SECONDS)
+    pools = [pool | ({"targetLowPriorityNodes": 1} if pool["id"] == "h100-pool" else {}) for pool in made["pools"]]
+    return made | {"pools": pools}
+
+
+class Cancelled:
+    """Four trainings, all cancelled, and what there was to see at the times that matter."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.batch = BatchAccount(stack)
+        haste, other = (Haste(stack, tenant) for tenant in TENANTS)
+        layer, other_layer = haste.new_layer(), other.new_layer()
+        assert (layer.ended(), other_layer.ended()) == ("Processed", "Processed")
+
+        self.early = haste.new_model(layer, delay_seconds=4)
+        self.early.cancel()
+
+        self.running = haste.new_model(layer)
+        self.running_task = self._task(self.running)
+        wait_for(lambda: self.batch.events("task_started", task=self.running_task))
+        self.queued = haste.new_model(layer)
+        self.queued_task = self._task(self.queued)
+        self.queued_state = self.batch.state(self.queued_task)
+        self.queued.cancel()
+        wait_for(lambda: self.batch.state(self.queued_task) == "completed")
+        self.running_state = self.batch.state(self.running_task)
+        self.running.cancel()
+
+        self.batch.admin("POST", "/faults", NO_MORE_JOBS)
+        self.waiting = other.new_model(other_layer)
+        wait_for(lambda: self.batch.events("request", operation="create_job", code=NO_MORE_JOBS["code"]))
+        self.waiting.cancel()
+        wait_for(other.is_idle)
+        wait_for(lambda: self.waiting.record["statusMessage"].count("Cancel") > 1)
+        self.batch.admin("DELETE", "/faults")
+        for one in (haste, other):
+            wait_for(one.is_idle)
+
+    def _task(self, model: Model) -> str:
+        return str(wait_for(lambda: (model.record["trainingJob"] or {}).get("taskId")))
+
+
+@pytest.fixture(scope="module")
+def cancelled(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cancelled]:
+    folder = tmp_path_factory.mktemp("run")
+    settings = {"AZURE_BATCH_TRAINING_POOL_IDS": "h100-pool"}
+    with running_stack(options(folder, certificates, tenants=TENANTS, world=world(), settings=settings)) as running:
+        yield Cancelled(running.stack)
+
+
+@pytest.mark.parametrize("which", ["early", "waiting", "queued", "running"])
+def test_the_record_says_cancelled(cancelled: Cancelled, which: str) -> None:
+    model: Model = getattr(cancelled, which)
+    assert model.status == "Cancelled"
+    job = model.record["trainingJob"]
+    assert job is None or job["status"] == "Cancelled"
+
+
+def test_no_task_was_added_for_what_had_none_yet(cancelled: Cancelled) -> None:
+    assert cancelled.batch.created(prefix="trn-") == [cancelled.running_task, cancelled.queued_task]
+
+
+def test_a_queued_task_is_ended_and_never_starts(cancelled: Cancelled) -> None:
+    assert cancelled.queued_state == "active"
+    assert cancelled.batch.state(cancelled.queued_task) == "completed"
+    assert cancelled.batch.events("task_started", task=cancelled.queued_task) == []
+
+
+def test_a_running_task_is_ended_and_not_started_again(cancelled: Cancelled) -> None:
+    task = cancelled.running_task
+    assert cancelled.running_state == "running"
+    assert cancelled.batch.state(task) == "completed"
+    assert len(cancelled.batch.events("task_started", task=task)) == 1
+    assert cancelled.batch.events("task_completed", task=task)[0]["result"] == "failure"
+    assert cancelled.batch.events("task_deleted") == []
