@@ -150,6 +150,9 @@ def wait(worker: Worker, version: Versioned, why: str) -> Versioned | None:
     log.warning("waits", why=why, seconds=round(pause.total_seconds()))
     waiting = replace(record, reason=why, waits=record.waits + 1, not_before=worker.now() + pause)
     worker.ledger.replace(version, waiting)
+    if record.waits == 0:
+        note = worker.workloads[record.entity.kind].noted(record.run(), "Waiting for capacity", worker.now())
+        worker.haste.show_progress(record, note)
     return None
 
 

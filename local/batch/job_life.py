@@ -101,7 +101,7 @@ def _wake(world: World) -> None:
 def _finish(world: World, job: Job) -> None:
     if job.action_over and world.now < job.action_over:
         return
-    if job.state != "enabling" and any(run.job == job.id.lower() and False for run in world.runs.values()):
+    if job.state != "enabling" and any(run.job == job.id.lower() and not run.stuck for run in world.runs.values()):
         return
     if job.state == "enabling":
         _set_state(world, job, "active")

@@ -133,7 +133,10 @@ class Story:
 
     def ends(self) -> dict[str, str]:
         """Entry id -> how it ended; a cancel is "cancel"."""
-        return {one.entry_id: one.outcome.result.value if one.outcome else "cancel" for one in self.world.ledger.done(TRAINING)}
+        return {
+            one.entry_id: one.outcome.result.value if one.outcome else "cancel"
+            for one in self.world.ledger.done(TRAINING)
+        }
 
     def events(self, *events: str, **facts: Any) -> list[dict[str, Any]]:
         """What the emulator noted."""

@@ -301,7 +301,7 @@ def limited(world: SmallWorld, max_run: timedelta) -> None:
     """The worker's tasks may run for so long."""
     world.worker = dataclasses.replace(
         world.worker,
-        tasks=dataclasses.replace(world.worker.tasks, max_run={kind: max_run for kind in Kind}),
+        tasks=dataclasses.replace(world.worker.tasks, max_run=dict.fromkeys(Kind, max_run)),
         recovery={kind: dataclasses.replace(policy, max_run=max_run) for kind, policy in world.worker.recovery.items()},
     )
 

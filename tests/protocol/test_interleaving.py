@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.interleaving import Entity, Violation, configuration, explore, walk
+from tests.protocol.interleaving import Entity, Violation
+from tests.protocol.schedules import configuration, explore, walk
 from tests.protocol.switched_off import RULES
 
 #: More with HASTE_WORKER_WALKS=20000; a failure prints its seed and its steps.

@@ -159,7 +159,9 @@ def test_progress(shown: Shown, may: bool) -> None:
     st.sampled_from(["InProgress", "Processed", "Failed", "Cancelled", None]),
     st.sampled_from(list(WORDS)),
 )
-def test_what_is_written_is_never_wanted_again(status: str | None, task: str | None, job: str | None, result: Result) -> None:
+def test_what_is_written_is_never_wanted_again(
+    status: str | None, task: str | None, job: str | None, result: Result
+) -> None:
     """Showing an end ends there: after it nothing is to be written, and progress does not undo it."""
     live = finishing(result, attempt=2, placement=None, request=request(held_task_ids=("held",)))
     done = [ended("m0", -5)]

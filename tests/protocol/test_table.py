@@ -74,7 +74,9 @@ def test_a_message_beside_another_request(
     assert table.accept_beside(record(state, next=waiting), request(name, asked), done) is decision
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abcdef")), min_size=2, max_size=4, unique_by=lambda r: r[1]))
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abcdef")), min_size=2, max_size=4, unique_by=lambda r: r[1])
+)
 def test_in_whatever_order_messages_come_the_newest_request_is_left(asked: list[tuple[int, str]]) -> None:
     newest = max(asked)[1]
     for order in permutations(asked):

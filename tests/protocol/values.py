@@ -34,7 +34,9 @@ def record(state: State, **fields: Any) -> Record:
     return Record(ENTITY, state=state, **(base | fields))
 
 
-def ended(name: str, asked: float, result: Result = Result.COMPLETED, *, attempts: int = 1, held: tuple[str, ...] = ()) -> Done:
+def ended(
+    name: str, asked: float, result: Result = Result.COMPLETED, *, attempts: int = 1, held: tuple[str, ...] = ()
+) -> Done:
     """What is left of a request that ended with this result."""
     outcome = Outcome(result, "a sentence", at(asked + 100))
     run = Run(ENTITY, name, attempts, "job-h100", task_id(Kind.TRAINING, name, attempts), at(asked + 1))
