@@ -125,7 +125,7 @@ def bring_back(world: World, pool: Pool, node: Node) -> bool:
         node.waits_for_capacity = True
         return False
     _requeue(world, pool.id, node.id, node.boot)
-    pass
+    node.boot += 1
     node.waits_for_capacity = False
     begin(world, pool, node)
     return True

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from shared.errors import NotThere
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import TRAINING
@@ -266,8 +267,6 @@ def test_a_record_that_vanishes_after_the_placement_ends_the_request() -> None:
 
 
 def _gone(*_args: object) -> None:
-    from shared.errors import NotThere
-
     raise NotThere(TRAINING_NAME)
 
 

@@ -6,6 +6,7 @@ Short leases and deletions that storage refuses make one message come several ti
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,9 @@ def running(
 ) -> Iterator[BlockingStack]:
     """Two hosts of one tenant share its queues."""
     folder = tmp_path_factory.mktemp("run")
-    settings = {"tenants": (TENANT,), "hosts_per_tenant": 2, "lease_seconds": LEASE_SECONDS, "adjust": gate.settings}
-    with running_stack(options(folder, certificates, task_seconds=TASK_SECONDS, **settings)) as started:
+    settings: dict[str, Any] = {"tenants": (TENANT,), "hosts_per_tenant": 2, "lease_seconds": LEASE_SECONDS}
+    made = options(folder, certificates, task_seconds=TASK_SECONDS, adjust=gate.settings, **settings)
+    with running_stack(made) as started:
         yield started
 
 

@@ -1,0 +1,57 @@
+# Needs Python 3.11 (PYTHON=... if it has another name) and Node.js 20. All that is installed stays in this folder.
+PYTHON ?= python3.11
+VENV := .venv
+PY := $(VENV)/bin/python
+WORKERS ?= 2
+CODE := function_app.py shared local tests bench $(wildcard operate)
+
+# Written after an installation, inside of what it installed: who deletes the folder installs anew.
+PYTHON_READY := $(VENV)/installed
+NODE_READY := local/azurite/node_modules/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo up down test lint bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+install: $(PYTHON_READY) $(NODE_READY) ## install what is needed, once (the other targets do it)
+
+demo: install ## play HASTE's three messages through the worker, lose a node on the way, and check what came out
+	@$(PY) -m local.demo $(ARGS)
+
+up: install ## start the local stack with the worker, and leave it running
+	@$(PY) -m local.stack up --detach $(ARGS)
+
+down: $(PYTHON_READY) ## stop the local stack
+	@$(PY) -m local.stack down
+
+test: install ## run all tests (ARGS="tests/haste -k gpkg" for some)
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy --strict $(CODE)
+	@$(PY) -m pytest -q tests/architecture
+
+bench: $(PYTHON_READY) ## measure what live jobs cost, as ratios
+	@$(PY) -m bench.live_jobs $(ARGS)
+
+clean: ## remove all that was installed or made here
+	rm -rf $(VENV) .local local/azurite/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PYTHON_READY): requirements.txt requirements-dev.txt requirements-host.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "Python 3.11 is needed; say PYTHON=/path/to/it")'
+	@echo "installing Python packages into $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --ignore-requires-python --no-deps -r requirements-host.txt
+	@touch $@
+
+$(NODE_READY): local/azurite/package.json local/azurite/package-lock.json $(wildcard local/azurite/stub/*)
+	@command -v npm >/dev/null || { echo "Node.js 20 with npm is needed" >&2; exit 1; }
+	@echo "installing Azurite into local/azurite"
+	@npm ci --prefix local/azurite --no-audit --no-fund --loglevel=error
+	@touch $@
