@@ -15,7 +15,6 @@ from shared import finishing, recovery, submitting
 from shared.batch.types import TaskView
 from shared.errors import JobOver, NeedsOperator, Transient
 from shared.haste.workload import Outcome, Result, TaskEnd
-from shared.kinds import Kind
 from shared.ledger.port import Versioned
 from shared.logs import bound
 from shared.protocol import table
@@ -25,6 +24,8 @@ from shared.readings import Readings
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
+
+_SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
 
 
 def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
@@ -57,7 +58,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
     if task is not None and seen is Seen.LIVE:
         version = _noted(worker, version, task, readings)
         record = version.record
-        if recovery.is_lost(record, task):
+        if recovery.is_lost(record, task) or recovery.budget_is_spent(record, _policy(worker, record)):
             verdict = _judge(worker, record, readings)
     step = table.leave_placed(record, seen, verdict)
     if step.do is not Do.SHOW_PROGRESS:
@@ -134,7 +135,7 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
     except (Transient, NeedsOperator) as error:
         log.warning("task not read", error=str(error))
         return Seen.READ_FAILED, None
-    return recovery.seen(task, worker.recovery[record.entity.kind]), task
+    return recovery.seen(task, _policy(worker, record)), task
 
 
 def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Readings) -> Versioned:
@@ -160,8 +161,7 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
 
 
 def _judge(worker: Worker, record: Record, readings: Readings) -> Verdict:
-    kind: Kind = record.entity.kind
-    policy = worker.recovery[kind]
+    kind, policy = record.entity.kind, _policy(worker, record)
     assert record.placement is not None
     avoid = recovery.pools_to_avoid(record, policy, worker.now())
     here = record.placement.pool_id
@@ -173,23 +173,28 @@ def _judge(worker: Worker, record: Record, readings: Readings) -> Verdict:
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:
-    policy = worker.recovery[record.entity.kind]
+    most = _policy(worker, record).most_losses_per_pool
     losses = recovery.losses_by_pool(record)
-    return any(
-        losses.get(pool, 0) < policy.most_losses_per_pool for pool in worker.placer.candidates(record.entity.kind)
-    )
+    return any(losses.get(pool, 0) < most for pool in worker.placer.candidates(record.entity.kind))
+
+
+def _policy(worker: Worker, record: Record) -> recovery.Policy:
+    return worker.recovery[record.entity.kind]
 
 
 def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: Readings) -> None:
     placed = record.placement
     assert placed is not None
-    worker.batch.terminate_task(placed.job_id, placed.task_id)
+    try:
+        worker.batch.terminate_task(placed.job_id, placed.task_id)
+    except JobOver:
+        return  # the end of the job ends the task
     since = record.ending_since
     if task is None or task.state != "running" or since is None:
         return
     if worker.now() - since < worker.limits.stuck_in_ending:
         return
-    nodes = readings.nodes_if_suspect(placed.pool_id, task)
+    nodes = readings.nodes(placed.pool_id)
     if nodes is not None and task.node_id not in nodes:
         log.warning("stuck in running on a node that is gone: deleted", task=placed.task_id)
         worker.batch.delete_stuck_task(placed.job_id, placed.task_id)
@@ -210,9 +215,6 @@ def _finish(worker: Worker, version: Versioned, step: Step) -> Versioned:
         return _store_outcome(worker, version, step.entry.outcome)
     assert step.result is not None
     return _store_outcome(worker, version, Outcome(step.result, _SENTENCES.get(step.result, step.why), worker.now()))
-
-
-_SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
 
 
 def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Versioned:

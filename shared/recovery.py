@@ -136,6 +136,12 @@ def judge(
     return Verdict(None, f"preempted on {here}; waiting for Batch to run it again there, no other pool is free")
 
 
+def budget_is_spent(record: Record, policy: Policy) -> bool:
+    """The attempt's pool has lost this request as often as it may, even if Batch has started it there again."""
+    assert record.placement is not None
+    return losses_by_pool(record).get(record.placement.pool_id, 0) >= policy.most_losses_per_pool
+
+
 def losses_by_pool(record: Record) -> dict[str, int]:
     """Losses of this request per pool, over all its attempts."""
     counts: dict[str, int] = {}

@@ -11,7 +11,7 @@ import structlog
 from shared import recovery
 from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
-from shared.errors import JobOver, NeedsOperator, NotThere, QuotaReached, Refused
+from shared.errors import JobOver, NeedsOperator, NotThere, QuotaReached, Refused, Transient
 from shared.haste.workload import Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
@@ -45,11 +45,14 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
         if decision.pool_id is None:
             return wait(worker, version, "; ".join((decision.why, *decision.rejected)))
         try:
-            placement = worker.placer.place(kind, decision, name, worker.now())
+            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier)
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
         except NeedsOperator as fault:
             return wait(worker, version, f"waiting for an operator: {fault}")
+        except Transient as fault:
+            _look_again(worker, version, str(fault))
+            return None
         log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
     shown = worker.haste.shown(record.entity)
     placed = replace(
@@ -154,6 +157,12 @@ def wait(worker: Worker, version: Versioned, why: str) -> Versioned | None:
         note = worker.workloads[record.entity.kind].noted(record.run(), "Waiting for capacity", worker.now())
         worker.haste.show_progress(record, note)
     return None
+
+
+def _look_again(worker: Worker, version: Versioned, why: str) -> None:
+    """Batch does not answer: that passes, so the next look is soon."""
+    log.warning("waits", why=why)
+    worker.ledger.replace(version, replace(version.record, reason=why, not_before=worker.now() + RESUME_AFTER))
 
 
 def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> Versioned | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterable
 from datetime import timedelta
@@ -41,7 +42,8 @@ def sweep(worker: Worker, job_ids: Iterable[str], *, may_end: bool) -> list[str]
     for job_id, task_id in orphans:
         log.error("orphan task", batch_job=job_id, task=task_id, ended=may_end)
         if may_end:
-            worker.batch.terminate_task(job_id, task_id)
+            with contextlib.suppress(JobOver):  # the end of the job ends the task
+                worker.batch.terminate_task(job_id, task_id)
     return [task_id for _job_id, task_id in orphans]
 
 

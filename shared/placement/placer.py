@@ -92,10 +92,16 @@ class Placer:
             return route(candidates, PoolReading(), avoid)
         return route(candidates, read() if read else read_pools(self._batch), avoid)
 
-    def place(self, kind: Kind, decision: Decision, task_id: str, at: datetime) -> Placement:
-        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient."""
+    def place(
+        self, kind: Kind, decision: Decision, task_id: str, at: datetime, earlier: Sequence[Placement] = ()
+    ) -> Placement:
+        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, NeedsOperator.
+
+        A job of an `earlier` attempt that somebody has deleted is not made again: a create that is still under way
+        would find it.
+        """
         assert decision.pool_id is not None
-        job_id = self._ensure_job(kind, decision.pool_id, at)
+        job_id = self._ensure_job(kind, decision.pool_id, at, {placement.job_id for placement in earlier})
         return Placement(decision.pool_id, job_id, task_id, at, decision.why, decision.rejected)
 
     def adopted(self, job_id: str, task_id: str, at: datetime) -> Placement:
@@ -103,7 +109,7 @@ class Placer:
         pool_id = self._batch.job(job_id).pool_id or ""
         return Placement(pool_id, job_id, task_id, at, "taken over from HASTE's own app")
 
-    def _ensure_job(self, kind: Kind, pool_id: str, at: datetime) -> str:
+    def _ensure_job(self, kind: Kind, pool_id: str, at: datetime, used: set[str]) -> str:
         """A job on this pool that takes tasks. One that is over, or bound to another pool, is left alone."""
         named = self._names.job_id(kind, pool_id, at)
         if self._batch.job(named).pool_id not in (None, pool_id):
@@ -111,6 +117,8 @@ class Placer:
         for job_id in with_successors(named):
             job = self._batch.job(job_id)
             if job.state is JobState.OVER or job.pool_id not in (None, pool_id):
+                continue
+            if job.state is JobState.ABSENT and job_id in used:
                 continue
             if self._names.tenant is not None and job.tenant not in (None, self._names.tenant):
                 continue  # two tenants' names can make one job id

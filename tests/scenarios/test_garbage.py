@@ -1,8 +1,9 @@
-"""Messages nobody can make sense of, on every queue: kept with their reason, nothing made of them, the host stays up."""
+"""Messages nobody can make sense of, on every queue: kept with their reason, nothing made of them, the host goes on."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def own(**fields: object) -> str:
 
 
 #: On one queue each: name -> queue, text, what the reason names.
-SPECIAL: Mapping[str, tuple[str, str, str]] = {
+SPECIAL: dict[str, tuple[str, str, str]] = {
     "layer, base64": (IMAGE, base64.b64encode(layer().encode()).decode(), "base64"),
     "model, base64": (TRAIN, base64.b64encode(model().encode()).decode(), "base64"),
     "layer, status a list": (IMAGE, layer(status=["Queued"]), "status"),
@@ -85,7 +86,7 @@ SPECIAL: Mapping[str, tuple[str, str, str]] = {
     "own, cancel at no time": (WORKER_QUEUE, own(do="cancel", cancelId="c", asked="today"), "asked"),
 }
 
-ALL: Mapping[str, tuple[str, str, str]] = SPECIAL | {
+ALL: dict[str, tuple[str, str, str]] = SPECIAL | {
     f"{what} on {queue}": (queue, text, reason) for queue in WORKER_QUEUES for what, (text, reason) in ANYWHERE.items()
 }
 
@@ -99,7 +100,7 @@ class Kept:
 
 
 class Garbage:
-    """All of it sent, and what was to be seen once nothing was left in the queues."""
+    """All of it sent, and time given for it to be dealt with."""
 
     def __init__(self, haste: Haste, batch: BatchAccount, health_url: str) -> None:
         self.haste = haste
@@ -107,7 +108,8 @@ class Garbage:
         self.health_url = health_url
         self.data_before = haste.blob_names()
         self.ids = {name: self._send(queue, text) for name, (queue, text, _reason) in ALL.items()}
-        wait_for(haste.is_idle)
+        with contextlib.suppress(AssertionError):  # what is left over is the tests' business
+            wait_for(haste.is_idle, 30)
 
     def _send(self, queue: str, text: str) -> str:
         return str(self.haste.queue(queue).send_message(text).id)
@@ -147,7 +149,8 @@ def test_nothing_is_made_of_it(garbage: Garbage) -> None:
     assert garbage.batch.events("task_created") == []
 
 
-def test_no_poison_is_left(garbage: Garbage) -> None:
+def test_nothing_is_left_in_the_queues(garbage: Garbage) -> None:
+    assert garbage.haste.is_idle()
     assert garbage.haste.poisoned() == 0
 
 

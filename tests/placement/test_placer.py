@@ -1,0 +1,190 @@
+"""The Batch job of a placement: there before anything is stored, and never one that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from shared.errors import QuotaReached, Transient
+from shared.kinds import Kind
+from shared.placement.job_names import with_successors
+from shared.placement.placer import JobNames, LegacyNames, Placer, SharedNames
+from shared.protocol.record import Placement
+from tests.batch.account import Account
+from tests.batch.passing_waits import PassingWaits
+
+CANDIDATES = ("h100", "t4")
+WEEK_JOB = "contoso-training-h100-2026w02"
+LEGACY = LegacyNames({kind: "nightly" for kind in Kind}, {kind: CANDIDATES for kind in Kind})
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
+    return PassingWaits.installed(monkeypatch)
+
+
+class Placing:
+    def __init__(self, account: Account | None = None, names: JobNames = SharedNames("contoso"), candidates: Sequence[str] = CANDIDATES) -> None:  # noqa: B008
+        self.account = account or Account()
+        self.placer = Placer(self.account.batch, lambda _kind: candidates, names)
+
+    def place(self, kind: Kind = Kind.TRAINING, task: str = "trn-1") -> Placement:
+        decision = self.placer.decide(kind, {})
+        return self.placer.place(kind, decision, task, self.account.clock.now())
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.account.raw("GET", f"/jobs/{job_id}")
+        return found
+
+    def make_job(self, job_id: str, pool: str = "h100", tenant: str | None = "contoso") -> None:
+        self.account.batch.create_job(job_id, pool, None, tenant)
+
+    def end_job(self, job_id: str) -> None:
+        self.account.raw("POST", f"/jobs/{job_id}/terminate", expect=202)
+
+
+def test_two_jobs_in_quick_succession_spill_over_to_two_batch_jobs_and_none_is_pointed_elsewhere() -> None:
+    """The first takes the only node of the preferred pool."""
+    account = Account(
+        [
+            {"id": "h100", "targetLowPriorityNodes": 1, "start_seconds": 0},
+            {"id": "t4", "targetLowPriorityNodes": 1, "start_seconds": 0},
+        ]
+    )
+    placing = Placing(account, LEGACY)
+    first = placing.place(task="trn-1")
+    account.batch.spend_task_id(first.job_id, "trn-1")
+    account.world.tick()
+    second = placing.place(task="trn-2")
+    assert [(one.pool_id, one.job_id) for one in (first, second)] == [("h100", "nightly-h100"), ("t4", "nightly-t4")]
+    assert [placing.job(one.job_id)["poolInfo"]["poolId"] for one in (first, second)] == ["h100", "t4"]
+    assert placing.job(first.job_id)["state"] == placing.job(second.job_id)["state"] == "active"
+    assert account.requests("update_job") == account.requests("disable_job") == []
+
+
+def test_the_job_is_made_once_with_tenant_and_priority_of_its_class() -> None:
+    placing = Placing()
+    assert placing.place().job_id == placing.place().job_id == WEEK_JOB
+    assert len(placing.account.requests("create_job")) == 1
+    job = placing.job(WEEK_JOB)
+    assert job["metadata"] == [{"name": "haste-worker-tenant", "value": "contoso"}]
+    inference, imagery = placing.place(Kind.INFERENCE), placing.place(Kind.IMAGERYPREP)
+    assert inference.job_id == imagery.job_id == "contoso-interactive-h100-2026w02"
+    assert placing.job(inference.job_id)["priority"] > job.get("priority", 0), "people wait for inferences"
+
+
+def test_in_the_legacy_mode_the_job_is_bare_as_hastes() -> None:
+    placing = Placing(names=LEGACY)
+    job = placing.job(placing.place().job_id)
+    assert "metadata" not in job or job["metadata"] == []
+    (request,) = [one for one in placing.account.transport.sent if one.method == "POST"]
+    body = request.content if isinstance(request.content, str) else bytes(request.content).decode()
+    assert set(__import__("json").loads(body)) == {"id", "poolInfo"}
+
+
+def test_a_disabled_job_is_enabled_again() -> None:
+    """HASTE's own app disables the job whenever one of its tasks ends."""
+    placing = Placing(names=LEGACY)
+    placing.make_job("nightly-h100", tenant=None)
+    placing.account.raw("POST", "/jobs/nightly-h100/disable", {"disableTasks": "requeue"}, expect=202)
+    assert placing.job("nightly-h100")["state"] == "disabled"
+    assert placing.place().job_id == "nightly-h100"
+    placing.account.world.advance(2)
+    assert placing.job("nightly-h100")["state"] == "active"
+
+
+@pytest.mark.parametrize("ended", [1, 2, 9])
+def test_a_job_that_is_over_gets_a_successor(ended: int) -> None:
+    placing = Placing()
+    names = list(with_successors(WEEK_JOB))
+    for name in names[:ended]:
+        placing.make_job(name)
+        placing.end_job(name)
+    assert placing.place().job_id == names[ended]
+
+
+def test_with_all_successors_over_the_job_waits() -> None:
+    placing = Placing()
+    for name in with_successors(WEEK_JOB):
+        placing.make_job(name)
+        placing.end_job(name)
+    with pytest.raises(Transient, match=WEEK_JOB):
+        placing.place()
+
+
+@pytest.mark.parametrize("names", [SharedNames("contoso"), LegacyNames({kind: "nightly" for kind in Kind}, {kind: ("h100",) for kind in Kind})])
+def test_a_job_bound_to_another_pool_is_left_alone(names: JobNames) -> None:
+    placing = Placing(names=names, candidates=("h100",))
+    named = placing.placer.job_id(Kind.TRAINING, "h100", placing.account.clock.now())
+    placing.make_job(named, "t4")
+    placed = placing.place()
+    assert placed.job_id == f"{named}-h100"
+    assert placing.job(placed.job_id)["poolInfo"]["poolId"] == "h100"
+    assert placing.job(named)["poolInfo"]["poolId"] == "t4"
+
+
+def test_a_job_whose_pool_is_gone_and_was_made_anew_under_another_name_is_left_alone() -> None:
+    """The legacy deployment's pool was replaced: the old job is bound to what is not there any more."""
+    placing = Placing(names=LegacyNames({kind: "nightly" for kind in Kind}, {kind: ("h100",) for kind in Kind}), candidates=("h100",))
+    placing.make_job("nightly", "a-pool-that-was")
+    assert placing.place().job_id == "nightly-h100"
+
+
+def test_another_tenants_job_of_the_same_name_is_left_alone() -> None:
+    """Tenant a with pool b-training-c and tenant a-training-b... : names with dashes can meet."""
+    placing = Placing()
+    placing.make_job(WEEK_JOB, tenant="another")
+    assert placing.place().job_id == f"{WEEK_JOB}-2"
+
+
+def test_quota_is_told_as_quota() -> None:
+    placing = Placing(Account(quotas={"active_jobs": 0}))
+    with pytest.raises(QuotaReached) as raised:
+        placing.place()
+    assert raised.value.code == "ActiveJobAndScheduleQuotaReached"
+
+
+# --- reading the pools ------------------------------------------------------------------------------------------
+
+
+def test_one_candidate_is_chosen_without_reading_anything() -> None:
+    placing = Placing(candidates=("t4",))
+    assert placing.placer.decide(Kind.TRAINING, {}).pool_id == "t4"
+    assert placing.account.requests() == []
+
+
+def test_a_choice_costs_two_calls_however_many_candidates_there_are() -> None:
+    pools = [{"id": f"p{n}", "targetLowPriorityNodes": 1, "start_seconds": 0} for n in range(20)]
+    placing = Placing(Account(pools), candidates=[f"p{n}" for n in range(20)])
+    assert placing.placer.decide(Kind.TRAINING, {}).pool_id == "p0"
+    assert sorted(one["operation"] for one in placing.account.requests()) == ["list_pool_node_counts", "list_pools"]
+
+
+@pytest.mark.parametrize("broken", [["list_pools"], ["list_pool_node_counts"], ["list_pools", "list_pool_node_counts"]])
+def test_readings_that_fail_do_not_stop_the_choice(broken: list[str], waits: PassingWaits) -> None:
+    placing = Placing()
+    for operation in broken:
+        placing.account.fault(operation=operation, status=503)
+    decision = placing.placer.decide(Kind.TRAINING, {})
+    assert decision.pool_id in CANDIDATES
+    if "list_pool_node_counts" in broken:
+        assert not decision.has_free_slot
+    assert sum(waits.seconds) < 60
+
+
+def test_the_preferred_pool_out_of_sight_does_not_hide_the_free_one() -> None:
+    placing = Placing(Account([{"id": "t4", "targetLowPriorityNodes": 1, "start_seconds": 0}]))
+    decision = placing.placer.decide(Kind.TRAINING, {})
+    assert (decision.pool_id, decision.has_free_slot) == ("t4", True)
+    assert "h100: does not exist" in decision.rejected
+
+
+def test_a_task_of_hastes_own_app_is_placed_where_it_is() -> None:
+    placing = Placing()
+    placing.make_job("haste-demo-pool", "t4", tenant=None)
+    placed = placing.placer.adopted("haste-demo-pool", "trn-x", placing.account.clock.now())
+    assert (placed.pool_id, placed.job_id, placed.task_id) == ("t4", "haste-demo-pool", "trn-x")
+    gone = placing.placer.adopted("gone", "trn-x", placing.account.clock.now())
+    assert (gone.pool_id, gone.job_id) == ("", "gone")
