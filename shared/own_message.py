@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Literal
 
-from shared.errors import InvalidMessage
+from pydantic import AwareDatetime, BaseModel, Field
+
+from shared.haste.checked_json import json_object, validated
+from shared.haste.ids import Guid, ModelId
 from shared.kinds import Entity, Kind
 
 
@@ -41,45 +45,48 @@ def to_text(message: Resume | CancelLater) -> str:
 
 
 def from_bytes(body: bytes) -> Resume | CancelLater:
-    """Raises InvalidMessage naming what is wrong; the text of the message is not repeated."""
-    try:
-        fields = json.loads(body)
-    except ValueError:
-        raise InvalidMessage("the body is not JSON; this queue is for haste-worker's own messages") from None
-    if not isinstance(fields, dict):
-        raise InvalidMessage("the body is not a JSON object; this queue is for haste-worker's own messages")
-    entity = Entity(_kind(fields), _text(fields, "projectId"), _text(fields, "entityId"))
-    match fields.get("do"):
-        case "resume":
-            attempt = fields.get("attempt")
-            if not isinstance(attempt, int) or isinstance(attempt, bool) or attempt < 1:
-                raise InvalidMessage("attempt must be a whole number of at least 1")
-            return Resume(entity, _text(fields, "requestId"), attempt)
-        case "cancel":
-            return CancelLater(entity, _text(fields, "cancelId"), _time(fields, "asked"))
-        case _:
-            raise InvalidMessage("do must be resume or cancel")
+    """Raises InvalidMessage naming field, value and rule."""
+    fields = json_object(body)
+    about = validated(_About, fields)
+    validated(_ENTITY_SHAPES[about.kind], fields)
+    entity = Entity(about.kind, about.projectId, about.entityId)
+    if about.do == "resume":
+        resume = validated(_Resume, fields)
+        return Resume(entity, resume.requestId, resume.attempt)
+    later = validated(_CancelLater, fields)
+    return CancelLater(entity, later.cancelId, later.asked)
 
 
-def _kind(fields: dict[str, object]) -> Kind:
-    try:
-        return Kind(_text(fields, "kind"))
-    except ValueError:
-        raise InvalidMessage(f"kind must be one of {', '.join(Kind)}") from None
+_MessageId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-def _text(fields: dict[str, object], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= 200:
-        raise InvalidMessage(f"{name} must be a text of 1 to 200 characters")
-    return value
+class _About(BaseModel):
+    do: Literal["resume", "cancel"]
+    kind: Kind
+    projectId: Guid
+    entityId: str
 
 
-def _time(fields: dict[str, object], name: str) -> datetime:
-    try:
-        value = datetime.fromisoformat(_text(fields, name))
-    except ValueError:
-        raise InvalidMessage(f"{name} must be an ISO 8601 time") from None
-    if value.tzinfo is None:
-        raise InvalidMessage(f"{name} must have a time zone")
-    return value
+class _AboutLayer(BaseModel):
+    entityId: Guid
+
+
+class _AboutModel(BaseModel):
+    entityId: ModelId
+
+
+class _Resume(BaseModel):
+    requestId: _MessageId
+    attempt: Annotated[int, Field(strict=True, ge=1)]
+
+
+class _CancelLater(BaseModel):
+    cancelId: _MessageId
+    asked: AwareDatetime
+
+
+_ENTITY_SHAPES: dict[Kind, type[BaseModel]] = {
+    Kind.IMAGERYPREP: _AboutLayer,
+    Kind.TRAINING: _AboutModel,
+    Kind.INFERENCE: _AboutModel,
+}

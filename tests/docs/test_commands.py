@@ -12,52 +12,67 @@ from functools import cache
 
 import pytest
 
-from tests.docs.pages import PROJECT, code, name, pages
+from tests.docs.pages import PROJECT, code, pages
 
-_MAKE = re.compile(r"\bmake ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)*)")
-_PYTHON = re.compile(r"\bpython -m ([a-z_]+(?:\.[a-z_]+)*)([^|;&#\n]*)")
-_TARGETS = re.compile(r"^([a-z][a-z-]*(?: [a-z][a-z-]*)*)\s*:(?!=)", re.MULTILINE)
-
-
-def _make_targets() -> list[str]:
-    found = {target for page in pages() for piece in code(page) for line in _MAKE.findall(piece) for target in line.split()}
-    return sorted(found)
+_MAKE = re.compile(r"(?:^|\s)make ([a-z][a-z-]*)")
+_PYTHON = re.compile(r"python -m ([a-z_]+(?:\.[a-z_]+)*)([^|;&#]*)")
 
 
-def _python_commands() -> list[str]:
+def _pieces() -> list[str]:
+    """Pieces of code; `... run -- python -m ...` is two commands."""
+    return [part for page in pages() for piece in code(page) for part in piece.split(" -- ")]
+
+
+def _make_targets(pieces: list[str]) -> list[str]:
+    return sorted({target for piece in pieces for target in _MAKE.findall(piece)})
+
+
+def _python_commands(pieces: list[str]) -> list[str]:
+    """Module, subcommand and options of each command, without their values."""
     found = set()
-    for page in pages():
-        for piece in code(page):
-            for module, rest in _PYTHON.findall(piece):
-                words = shlex.split(rest.partition(" -- ")[0].replace("|", " "))
-                shown = [word for word in words if word.startswith("--")]
-                command = [module] + [word for word in words[:1] if not word.startswith("-")] + shown
-                found.add(" ".join(command))
+    for piece in pieces:
+        for module, rest in _PYTHON.findall(piece):
+            words = shlex.split(rest)
+            subcommand = [word for word in words[:1] if not word.startswith("-")]
+            options = [word for word in words if word.startswith("--")]
+            found.add(" ".join([module, *subcommand, *options]))
     return sorted(found)
+
+
+def test_commands_are_read_with_their_options() -> None:
+    pieces = [
+        "python -m local.batch --port 0 | cat",
+        "make up ARGS=1",
+        "make",
+        "python -m local.x run --tenant a",
+        "make-up",
+    ]
+    assert _python_commands(pieces) == ["local.batch --port", "local.x run --tenant"]
+    assert _make_targets(pieces) == ["up"]
 
 
 def test_the_documentation_names_the_commands_of_the_project() -> None:
-    assert {"demo", "test", "lint", "up", "down"} <= set(_make_targets())
-    assert any(command.startswith("local.stack up") for command in _python_commands())
+    assert {"demo", "test", "lint", "up", "down"} <= set(_make_targets(_pieces()))
+    commands = {tuple(command.split()[:2]) for command in _python_commands(_pieces())}
+    assert {("local.stack", "run"), ("local.producer", "train"), ("local.batch", "--world")} <= commands
 
 
-@pytest.mark.parametrize("target", _make_targets())
-def test_a_make_target_exists(target: str) -> None:
+@pytest.mark.parametrize("target", _make_targets(_pieces()))
+def test_a_make_target_exists_and_is_explained(target: str) -> None:
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
-    targets = {word for line in _TARGETS.findall(makefile) for word in line.split()}
-    assert target in targets, f"the documentation says `make {target}`; the Makefile has {sorted(targets)}"
+    assert re.search(rf"^{target}:.* ## \S", makefile, re.MULTILINE), f"the Makefile has no target {target} with a help"
 
 
-@pytest.mark.parametrize("command", _python_commands())
+@pytest.mark.parametrize("command", _python_commands(_pieces()))
 def test_a_python_command_exists(command: str) -> None:
     module, *rest = command.split()
     assert importlib.util.find_spec(module) is not None, f"there is no module {module}"
     if not module.startswith("local."):
-        return
+        return  # a tool, or it has no options
     subcommand = tuple(word for word in rest if not word.startswith("-"))
     help_text = _help(module, subcommand)
     for option in rest[len(subcommand) :]:
-        assert re.search(rf"{re.escape(option)}\b", help_text), f"{command}: there is no {option}\n{help_text}"
+        assert re.search(rf"{re.escape(option)}\b(?!-)", help_text), f"{command}: there is no {option}\n{help_text}"
 
 
 @cache
@@ -67,6 +82,7 @@ def _help(module: str, subcommand: tuple[str, ...]) -> str:
         [sys.executable, "-m", module, *subcommand, "--help"],
         cwd=PROJECT,
         env={**os.environ, "COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
@@ -74,7 +90,3 @@ def _help(module: str, subcommand: tuple[str, ...]) -> str:
     )
     assert done.returncode == 0, f"python -m {module} {' '.join(subcommand)} --help: {done.stderr}"
     return done.stdout
-
-
-def test_the_pages_are_found() -> None:
-    assert {"README.md", "docs/architecture.md", "docs/local-stack.md"} <= {name(page) for page in pages()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_in_the_legacy_mode_the_job_is_bare_as_hastes() -> None:
     assert "metadata" not in job or job["metadata"] == []
     (request,) = [one for one in placing.account.transport.sent if one.method == "POST"]
     body = request.content if isinstance(request.content, str) else bytes(request.content).decode()
-    assert set(__import__("json").loads(body)) == {"id", "poolInfo"}
+    assert set(json.loads(body)) == {"id", "poolInfo"}
 
 
 def test_a_disabled_job_is_enabled_again() -> None:
