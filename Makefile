@@ -43,7 +43,8 @@ clean: ## remove all that was installed or made here
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(PYTHON_READY): requirements.txt requirements-dev.txt requirements-host.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "Python 3.11 is needed; say PYTHON=/path/to/it")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+		{ echo "Python 3.11 is needed and $(PYTHON) is not it; say make ... PYTHON=/path/to/it" >&2; exit 1; }
 	@echo "installing Python packages into $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt

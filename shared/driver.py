@@ -18,7 +18,7 @@ from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.logs import bound
 from shared.protocol import table
-from shared.protocol.record import Record, State
+from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
 from shared.readings import Readings
 from shared.worker import Worker
@@ -214,7 +214,10 @@ def _finish(worker: Worker, version: Versioned, step: Step) -> Versioned:
     if step.entry is not None and step.entry.outcome is not None:
         return _store_outcome(worker, version, step.entry.outcome)
     assert step.result is not None
-    return _store_outcome(worker, version, Outcome(step.result, _SENTENCES.get(step.result, step.why), worker.now()))
+    sentence = _SENTENCES.get(step.result, step.why)
+    if step.result is Result.FAILED and version.record.end_reason is EndReason.MOVE:
+        sentence = f"Interrupted too often ({recovery.told_losses(version.record)})"
+    return _store_outcome(worker, version, Outcome(step.result, sentence, worker.now()))
 
 
 def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Versioned:

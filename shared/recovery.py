@@ -122,8 +122,7 @@ def judge(
     """
     assert record.placement is not None
     here = record.placement.pool_id
-    counts = losses_by_pool(record)
-    told = ", ".join(f"{pool}: {count}" for pool, count in counts.items())
+    counts, told = losses_by_pool(record), told_losses(record)
     if elsewhere is not None and elsewhere.pool_id is not None and elsewhere.has_free_slot:
         return Verdict(EndReason.MOVE, f"lost its node on {here}; {elsewhere.pool_id} {elsewhere.why}")
     waited = now - max((loss.noticed_at for loss in record.losses), default=now)
@@ -140,6 +139,11 @@ def budget_is_spent(record: Record, policy: Policy) -> bool:
     """The attempt's pool has lost this request as often as it may, even if Batch has started it there again."""
     assert record.placement is not None
     return losses_by_pool(record).get(record.placement.pool_id, 0) >= policy.most_losses_per_pool
+
+
+def told_losses(record: Record) -> str:
+    """The losses in words: `h100-pool: 3, t4-pool: 1`."""
+    return ", ".join(f"{pool}: {count}" for pool, count in losses_by_pool(record).items())
 
 
 def losses_by_pool(record: Record) -> dict[str, int]:

@@ -220,7 +220,7 @@ class Settings(BaseModel):
     worker_pool_cool_down: Duration = _setting(
         "WORKER_POOL_COOL_DOWN",
         timedelta(minutes=30),
-        "How long a pool comes last after a loss or an allocation error.",
+        "How long a pool comes last after it has lost a job.",
     )
     worker_queued_too_long: Duration = _setting(
         "WORKER_QUEUED_TOO_LONG", timedelta(minutes=15), "After this time in the queue another free pool is used."

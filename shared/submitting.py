@@ -31,8 +31,9 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
     record = version.record
     kind = record.entity.kind
     name = task_id(kind, record.request.request_id, record.attempt)
-    if record.attempt == 1 and record.request.adopted_job_id is not None:
-        placement = worker.placer.adopted(record.request.adopted_job_id, name, worker.now())
+    adopted_job_id = record.request.adopted_job_id if record.attempt == 1 else None
+    if adopted_job_id is not None:
+        placement = worker.placer.adopted(adopted_job_id, name, worker.now())
     else:
         try:
             worker.workloads[kind].check(record.entity)
@@ -63,7 +64,9 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
         reason=placement.why,
         waits=0,
     )
-    return submit(worker, worker.ledger.replace(version, placed))
+    version = worker.ledger.replace(version, placed)
+    # a task that was taken over is in Batch already: it is looked at first, and nothing is prepared for it
+    return version if adopted_job_id is not None else submit(worker, version)
 
 
 def submit(worker: Worker, version: Versioned) -> Versioned | None:

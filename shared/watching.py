@@ -75,7 +75,7 @@ def _look_at(worker: Worker, summary: LiveSummary, readings: Readings) -> None:
         driver.advance(worker, version, readings)
     elif record.not_before <= worker.now():
         if record.is_unwanted:
-            driver.advance(worker, version, readings)  # it ends here: nothing is placed
+            driver.advance(worker, version, readings)  # it ends here, or is ended from where it is
             return
         # first the next look, then the message: a handler that takes it up must not lose its write to us
         waiting = replace(record, not_before=worker.now() + _WOKEN_AGAIN_AFTER)

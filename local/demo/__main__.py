@@ -12,13 +12,18 @@ from local.demo.run import DemoOptions, run_demo
 _PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 _TASK_SECONDS = 8.0
 _STEP_SECONDS = 120.0
+_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Play, judge, tell."""
     given = _parser().parse_args(arguments)
     options = DemoOptions(given.folder.resolve(), given.app.resolve(), given.task_seconds, given.step_seconds)
-    result = run_demo(options)
+    try:
+        result = run_demo(options)
+    except KeyboardInterrupt:
+        print("interrupted; everything is stopped", file=sys.stderr)
+        return _INTERRUPTED
     print(f"\n{summary.told(result)}\n\nsummary: {options.folder / 'summary.json'}", flush=True)
     return 0 if result["ok"] else 1
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from local.batch.iso8601 import parse_time
 from local.demo.emulator import Emulator
 from local.demo.evidence import STATUS_FIELDS, BatchTask, Record, Request, entity_of
 from local.demo.rows import Row, row
@@ -115,9 +116,7 @@ class Scenario:
     def _is_in_the_middle(self) -> bool:
         """The user has seen it progress, or half of its time is over."""
         starts = [event for event in self._emulator.events() if event["event"] == "task_started"]
-        running_seconds = (
-            datetime.now(UTC) - datetime.fromisoformat(starts[-1]["time"][:26] + "+00:00")
-        ).total_seconds()
+        running_seconds = (datetime.now(UTC) - parse_time(starts[-1]["time"])).total_seconds()
         return int(self.model.get("currentStep") or 0) > 0 or running_seconds > self._task_seconds / 2
 
     def _started(self, kind: str, attempt: int) -> BatchTask | None:

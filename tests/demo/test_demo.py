@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.stack.waiting import processes_naming
+from tests.stack.waiting import DEADLINE_SECONDS, processes_naming, until
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 
@@ -32,7 +33,7 @@ def demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 @pytest.mark.timeout(400)
 def test_the_demo_goes_well(tmp_path: Path) -> None:
-    code, summary, output = demo(tmp_path, "--task-seconds", "3")
+    code, summary, output = demo(tmp_path, "--task-seconds", "4")
     assert (code, summary["ok"]) == (0, True), output
     assert [job["kind"] for job in summary["jobs"]] == ["imageryprep", "training", "inference", "inference"]
     assert {job["state"] for job in summary["jobs"]} == {"Processed"}
@@ -55,3 +56,17 @@ def test_a_stack_that_does_not_start_is_told(tmp_path: Path) -> None:
     code, summary, _ = demo(tmp_path / "demo", "--app", str(nowhere))
     assert (code, summary["ok"], summary["jobs"]) == (1, False, [])
     assert "nowhere" in summary["checks"][0]["detail"]
+
+
+def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "local.demo", "--folder", str(tmp_path)],
+        cwd=PROJECT_FOLDER,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as played:
+        assert until((tmp_path / "run" / "ready" / "host-tenanta-0").exists)
+        played.send_signal(signal.SIGINT)
+        _, told = played.communicate(timeout=DEADLINE_SECONDS)
+    assert (played.returncode, told) == (130, b"interrupted; everything is stopped\n")
+    assert processes_naming(tmp_path) == []
