@@ -44,7 +44,9 @@ class NotingTransport(InProcessTransport):
 class Account:
     """`pools` as in a world file; other keys of the world file by name."""
 
-    def __init__(self, pools: list[dict[str, Any]] | None = None, credential: BatchCredential = KEY, **world: Any) -> None:
+    def __init__(
+        self, pools: list[dict[str, Any]] | None = None, credential: BatchCredential = KEY, **world: Any
+    ) -> None:
         self.runner = ScriptedRunner()
         self.clock = ManualClock()
         self.world = World.from_json({"pools": POOLS if pools is None else pools, **world}, self.clock, self.runner)

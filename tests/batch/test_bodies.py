@@ -36,7 +36,9 @@ def _imageryprep() -> tuple[Workload, Run]:
 
 
 def _training() -> tuple[Workload, Run]:
-    blobs = samples.project_blobs(layer="imagelayer.processed", model="model.train-queued", labels="labelproject.with-labels")
+    blobs = samples.project_blobs(
+        layer="imagelayer.processed", model="model.train-queued", labels="labelproject.with-labels"
+    )
     return Training(blobs, image_name=IMAGE), samples.training_run()
 
 
@@ -73,11 +75,11 @@ def legacy(max_run: timedelta | None = None) -> TaskBodies:
     def transfer(_kind: Kind) -> Transfer:
         return IdentityTransfer(ContainerAddress(URL), URL, IDENTITY)
 
-    return TaskBodies(False, timedelta(days=2), {kind: max_run for kind in Kind}, transfer)
+    return TaskBodies(False, timedelta(days=2), dict.fromkeys(Kind, max_run), transfer)
 
 
 def shared(max_run: timedelta) -> TaskBodies:
-    return TaskBodies(True, timedelta(hours=1), {kind: max_run for kind in Kind}, lambda _kind: NoCredentials())
+    return TaskBodies(True, timedelta(hours=1), dict.fromkeys(Kind, max_run), lambda _kind: NoCredentials())
 
 
 def as_documented(kind: Kind, haste: dict[str, Any]) -> dict[str, Any]:

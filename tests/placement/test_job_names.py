@@ -20,7 +20,10 @@ _ids = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=64)
 
 def test_a_shared_job_is_named_by_tenant_class_pool_and_week() -> None:
     assert shared_job_id("contoso", "training", "h100-spot", MONDAY) == "contoso-training-h100-spot-2026w33"
-    assert shared_job_id("contoso", "training", "h100-spot", MONDAY + timedelta(days=7)) == "contoso-training-h100-spot-2026w34"
+    assert (
+        shared_job_id("contoso", "training", "h100-spot", MONDAY + timedelta(days=7))
+        == "contoso-training-h100-spot-2026w34"
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,14 @@ def test_a_week_begins_on_monday_and_belongs_to_the_year_of_its_thursday(day: da
     assert shared_job_id("t", "training", "p", day) == f"t-training-p-{week}"
 
 
-@given(_ids, _ids, st.sampled_from(["training", "interactive"]), st.sampled_from(["training", "interactive"]), _ids, st.booleans())
+@given(
+    _ids,
+    _ids,
+    st.sampled_from(["training", "interactive"]),
+    st.sampled_from(["training", "interactive"]),
+    _ids,
+    st.booleans(),
+)
 def test_shared_job_ids_fit_and_are_distinct_for_one_tenant(
     tenant: str, pool: str, class_1: str, class_2: str, pool_2: str, same_week: bool
 ) -> None:

@@ -18,7 +18,8 @@ from tests.batch.passing_waits import PassingWaits
 
 CANDIDATES = ("h100", "t4")
 WEEK_JOB = "contoso-training-h100-2026w02"
-LEGACY = LegacyNames({kind: "nightly" for kind in Kind}, {kind: CANDIDATES for kind in Kind})
+SHARED = SharedNames("contoso")
+LEGACY = LegacyNames(dict.fromkeys(Kind, "nightly"), dict.fromkeys(Kind, CANDIDATES))
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,12 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
 
 
 class Placing:
-    def __init__(self, account: Account | None = None, names: JobNames = SharedNames("contoso"), candidates: Sequence[str] = CANDIDATES) -> None:  # noqa: B008
+    def __init__(
+        self,
+        account: Account | None = None,
+        names: JobNames = SHARED,
+        candidates: Sequence[str] = CANDIDATES,
+    ) -> None:
         self.account = account or Account()
         self.placer = Placer(self.account.batch, lambda _kind: candidates, names)
 
@@ -115,7 +121,10 @@ def test_with_all_successors_over_the_job_waits() -> None:
         placing.place()
 
 
-@pytest.mark.parametrize("names", [SharedNames("contoso"), LegacyNames({kind: "nightly" for kind in Kind}, {kind: ("h100",) for kind in Kind})])
+@pytest.mark.parametrize(
+    "names",
+    [SharedNames("contoso"), LegacyNames(dict.fromkeys(Kind, "nightly"), dict.fromkeys(Kind, ("h100",)))],
+)
 def test_a_job_bound_to_another_pool_is_left_alone(names: JobNames) -> None:
     placing = Placing(names=names, candidates=("h100",))
     named = placing.placer.job_id(Kind.TRAINING, "h100", placing.account.clock.now())
@@ -128,7 +137,9 @@ def test_a_job_bound_to_another_pool_is_left_alone(names: JobNames) -> None:
 
 def test_a_job_whose_pool_is_gone_and_was_made_anew_under_another_name_is_left_alone() -> None:
     """The legacy deployment's pool was replaced: the old job is bound to what is not there any more."""
-    placing = Placing(names=LegacyNames({kind: "nightly" for kind in Kind}, {kind: ("h100",) for kind in Kind}), candidates=("h100",))
+    placing = Placing(
+        names=LegacyNames(dict.fromkeys(Kind, "nightly"), dict.fromkeys(Kind, ("h100",))), candidates=("h100",)
+    )
     placing.make_job("nightly", "a-pool-that-was")
     assert placing.place().job_id == "nightly-h100"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.batch.types import PoolView
 from shared.placement.routing import Avoid, PoolReading, route
 from tests.placement.readings import counts, reading, view
 
@@ -20,7 +23,9 @@ def test_the_first_candidate_with_a_free_slot_is_taken() -> None:
 
 
 def test_a_busy_pool_is_passed_over_and_the_decision_says_why() -> None:
-    decision = route(BOTH, reading((counts("h100", running=2, lost=1), view("h100", 3)), (counts("t4", idle=1), view("t4", 1))), {})
+    decision = route(
+        BOTH, reading((counts("h100", running=2, lost=1), view("h100", 3)), (counts("t4", idle=1), view("t4", 1))), {}
+    )
     assert decision.pool_id == "t4"
     assert decision.why == "has a free slot"
     assert decision.rejected == ("h100: no idle node (2 running, 0 starting, 1 lost)",)
@@ -28,7 +33,9 @@ def test_a_busy_pool_is_passed_over_and_the_decision_says_why() -> None:
 
 @pytest.mark.parametrize("lost", [{"lost": 4}, {"starting": 4}, {"running": 4}])
 def test_nodes_that_cannot_take_a_task_now_are_no_free_slots(lost: dict[str, int]) -> None:
-    decision = route(BOTH, reading((counts("h100", **lost), view("h100", 4)), (counts("t4", idle=1), view("t4", 1))), {})
+    decision = route(
+        BOTH, reading((counts("h100", **lost), view("h100", 4)), (counts("t4", idle=1), view("t4", 1))), {}
+    )
     assert decision.pool_id == "t4"
 
 
@@ -42,9 +49,11 @@ def test_nodes_that_cannot_take_a_task_now_are_no_free_slots(lost: dict[str, int
         (view("h100", 4), False),
     ],
 )
-def test_without_a_free_slot_the_first_that_can_grow_is_taken(h100: object, grows: bool) -> None:
-    full = h100.current_nodes  # type: ignore[attr-defined]
-    decision = route(("t4", "h100"), reading((counts("t4", running=1), view("t4", 1)), (counts("h100", running=full), h100)), {})  # type: ignore[arg-type]
+def test_without_a_free_slot_the_first_that_can_grow_is_taken(h100: PoolView, grows: bool) -> None:
+    full = h100.current_nodes
+    decision = route(
+        ("t4", "h100"), reading((counts("t4", running=1), view("t4", 1)), (counts("h100", running=full), h100)), {}
+    )
     assert decision.pool_id == ("h100" if grows else "t4")
     assert decision.can_grow is grows
     assert not decision.has_free_slot
@@ -74,15 +83,26 @@ def test_nodes_that_were_lost_leave_room_to_grow() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["AllocationTimedout", "AllocationTimedOut", "AllocationFailed", "ResizeStopped", "AllocationFailedWithDetails", "X"],
+    [
+        "AllocationTimedout",
+        "AllocationTimedOut",
+        "AllocationFailed",
+        "ResizeStopped",
+        "AllocationFailedWithDetails",
+        "X",
+    ],
 )
 def test_errors_of_a_resize_that_waiting_mends_or_that_nobody_knows_do_not_exclude_a_pool(code: str) -> None:
     """They stay on the pool until its next resize, for days on one that is parked at 0 nodes."""
     parked = view("h100", auto_scales=True, resize_error_codes=(code,))
-    assert route(BOTH, reading((counts("h100"), parked), (counts("t4", running=1), view("t4", 1))), {}).pool_id == "h100"
+    assert (
+        route(BOTH, reading((counts("h100"), parked), (counts("t4", running=1), view("t4", 1))), {}).pool_id == "h100"
+    )
 
 
-@pytest.mark.parametrize("code", ["DependentResourceNotFound", "dependentresourcenotfound", "UnsupportedVMSize", "IncompatibleVMSize"])
+@pytest.mark.parametrize(
+    "code", ["DependentResourceNotFound", "dependentresourcenotfound", "UnsupportedVMSize", "IncompatibleVMSize"]
+)
 def test_a_pool_that_is_set_up_wrongly_is_excluded(code: str) -> None:
     broken = view("h100", auto_scales=True, resize_error_codes=("ResizeStopped", code))
     decision = route(BOTH, reading((counts("h100"), broken), (counts("t4", running=1), view("t4", 1))), {})
@@ -91,7 +111,7 @@ def test_a_pool_that_is_set_up_wrongly_is_excluded(code: str) -> None:
 
 
 def test_nodes_that_work_or_a_resize_under_way_speak_against_the_error() -> None:
-    error = {"resize_error_codes": ("DependentResourceNotFound",)}
+    error: dict[str, Any] = {"resize_error_codes": ("DependentResourceNotFound",)}
     busy = (counts("t4", running=1), view("t4", 1))
     assert route(BOTH, reading((counts("h100", idle=2), view("h100", 2, **error)), busy), {}).pool_id == "h100"
     resizing = view("h100", auto_scales=True, allocation_state="resizing", **error)
@@ -102,7 +122,9 @@ def test_a_pool_that_does_not_exist_or_is_deleted_is_excluded() -> None:
     only_t4 = reading((counts("t4", running=1), view("t4", 1)))
     assert route(BOTH, only_t4, {}).pool_id == "t4"
     assert "h100: does not exist" in route(BOTH, only_t4, {}).rejected
-    deleting = reading((counts("h100", idle=1), view("h100", 1, state="deleting")), (counts("t4", running=1), view("t4", 1)))
+    deleting = reading(
+        (counts("h100", idle=1), view("h100", 1, state="deleting")), (counts("t4", running=1), view("t4", 1))
+    )
     assert route(BOTH, deleting, {}).pool_id == "t4"
     nothing = route(BOTH, PoolReading({}, {}), {})
     assert nothing.pool_id is None
@@ -150,11 +172,22 @@ def test_a_pool_that_is_out_for_good_is_never_taken() -> None:
     for_good = Avoid("lost it 3 times", for_good=True)
     assert route(BOTH, FREE, {"h100": for_good, "t4": Avoid("cooling down")}).pool_id == "t4"
     assert route(("h100",), PoolReading(), {"h100": for_good}).pool_id is None
-    assert route(BOTH, FREE, {"h100": for_good, "t4": for_good}).rejected == ("h100: lost it 3 times", "t4: lost it 3 times")
+    assert route(BOTH, FREE, {"h100": for_good, "t4": for_good}).rejected == (
+        "h100: lost it 3 times",
+        "t4: lost it 3 times",
+    )
 
 
 _nodes = st.integers(0, 2)
-_pool = st.tuples(_nodes, _nodes, _nodes, _nodes, st.booleans(), st.sampled_from([None, 0, 3]), st.sampled_from(["active", "deleting"]))
+_pool = st.tuples(
+    _nodes,
+    _nodes,
+    _nodes,
+    _nodes,
+    st.booleans(),
+    st.sampled_from([None, 0, 3]),
+    st.sampled_from(["active", "deleting"]),
+)
 
 
 @given(
@@ -164,7 +197,10 @@ _pool = st.tuples(_nodes, _nodes, _nodes, _nodes, st.booleans(), st.sampled_from
     st.dictionaries(st.sampled_from("abcd"), st.booleans()),
 )
 def test_whatever_is_read_the_choice_keeps_the_rules(
-    pools: dict[str, tuple[int, int, int, int, bool, int | None, str]], counted: bool, listed: bool, avoided: dict[str, bool]
+    pools: dict[str, tuple[int, int, int, int, bool, int | None, str]],
+    counted: bool,
+    listed: bool,
+    avoided: dict[str, bool],
 ) -> None:
     all_counts = {name: counts(name, *found[:4]) for name, found in pools.items()}
     views = {
@@ -173,7 +209,11 @@ def test_whatever_is_read_the_choice_keeps_the_rules(
     }
     avoid = {name: Avoid("why", for_good) for name, for_good in avoided.items()}
     decision = route("abcd", PoolReading(all_counts if counted else None, views if listed else None), avoid)
-    usable = [name for name in "abcd" if not avoided.get(name) and (not listed or (name in views and views[name].state == "active"))]
+    usable = [
+        name
+        for name in "abcd"
+        if not avoided.get(name) and (not listed or (name in views and views[name].state == "active"))
+    ]
     if not usable:
         assert decision.pool_id is None
         return

@@ -1,4 +1,4 @@
-"""A request's life on the real driver: accepted, run, cancelled, repeated, followed, whatever is delivered how often."""
+"""A request's life on the real driver: accepted, run, cancelled, repeated, followed, however often it is delivered."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_cancel_while_it_runs() -> None:
 
 
 def test_cancel_of_a_task_that_batch_does_not_have_spends_its_id_first() -> None:
-    """The answer to the create was lost, and so is the task: a create that is still under way must find its id taken."""
+    """The create's answer was lost, and so is the task: a create that is still under way must find its id taken."""
     story = Story()
     story.fault(operation="create_task", status=503)
     message = story.ask()

@@ -81,7 +81,8 @@ def test_in_whatever_order_messages_come_the_newest_request_is_left(asked: list[
     newest = max(asked)[1]
     for order in permutations(asked):
         first, *others = (request(name, seconds) for seconds, name in order)
-        live, done = record(State.PLACED, request=first), []
+        live: Record = record(State.PLACED, request=first)
+        done: list[Done] = []
         for other in others:
             if table.accept_beside(live, other, done) is Accept.ADD_NEXT:
                 live = replace(live, next=tuple(sorted((*live.next, other), key=lambda one: one.order)))

@@ -260,7 +260,7 @@ def test_a_record_that_vanishes_after_the_placement_ends_the_request() -> None:
     story.ask()
     story.mend()
     del story.world.haste.blobs[TRAINING_NAME]
-    story.world.worker.workloads[TRAINING.kind].prepare = _gone  # type: ignore[method-assign]
+    story.world.worker.workloads[TRAINING.kind].prepare = _gone  # type: ignore[method-assign,assignment]
     story.until_done()
     assert story.ends() == {"m1": "failed"}
     assert story.task(story.task_id())["commandLine"] == "/bin/false"

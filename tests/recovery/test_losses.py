@@ -14,10 +14,13 @@ from shared import recovery
 from shared.batch.types import NodeView, TaskView
 from shared.placement.routing import Decision
 from shared.protocol.record import EndReason, Loss, NodeRun, Record, State
+from shared.protocol.table import Seen
 from shared.recovery import RUNNING_WITHOUT_NODE, Policy
 from tests.protocol.values import at, placement, record
 
-POLICY = Policy(most_losses_per_pool=3, pool_cool_down=timedelta(minutes=30), rerun_grace=timedelta(minutes=5), max_run=None)
+POLICY = Policy(
+    most_losses_per_pool=3, pool_cool_down=timedelta(minutes=30), rerun_grace=timedelta(minutes=5), max_run=None
+)
 RUN = NodeRun("node-1", at(10))
 NOW = at(600)
 
@@ -156,14 +159,14 @@ def test_the_loss_of_an_earlier_attempt_is_not_this_ones() -> None:
 def test_whose_failure_it_is(failure: str, exit_code: int | None, is_the_programs: bool) -> None:
     """Whether the preempted run was still fetching its inputs does not matter: it never completes (tested above)."""
     seen = recovery.seen(task("completed", "running", failure_code=failure, exit_code=exit_code), POLICY)
-    assert seen is (recovery.Seen.ENDED_BY_ITSELF if is_the_programs else recovery.Seen.ENDED_OTHERWISE)
+    assert seen is (Seen.ENDED_BY_ITSELF if is_the_programs else Seen.ENDED_OTHERWISE)
 
 
 def test_the_other_readings() -> None:
-    assert recovery.seen(None, POLICY) is recovery.Seen.ABSENT
+    assert recovery.seen(None, POLICY) is Seen.ABSENT
     for state in ("active", "preparing", "running"):
-        assert recovery.seen(task(state, failure_code="TaskEnded"), POLICY) is recovery.Seen.LIVE
-    assert recovery.seen(task("completed", succeeded=True, exit_code=0), POLICY) is recovery.Seen.ENDED_WITH_SUCCESS
+        assert recovery.seen(task(state, failure_code="TaskEnded"), POLICY) is Seen.LIVE
+    assert recovery.seen(task("completed", succeeded=True, exit_code=0), POLICY) is Seen.ENDED_WITH_SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -183,7 +186,7 @@ def test_ended_by_its_maximum_run_time_or_by_somebody(
     """Batch gives the same code for both."""
     seen = task("completed", failure_code="TaskEnded", started_at=started, ended_at=ended)
     policy = replace(POLICY, max_run=max_run)
-    assert (recovery.seen(seen, policy) is recovery.Seen.ENDED_BY_ITSELF) is by_itself
+    assert (recovery.seen(seen, policy) is Seen.ENDED_BY_ITSELF) is by_itself
 
 
 # --- what to do about a loss ------------------------------------------------------------------------------------
@@ -262,7 +265,9 @@ def test_a_spent_budget_excludes_the_pool_for_good() -> None:
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.sampled_from(BOTH), st.sampled_from([FREE, GROWS, FULL, None]))
-def test_an_attempt_is_given_up_only_when_no_candidate_has_budget(h100: int, t4: int, here: str, found: Decision | None) -> None:
+def test_an_attempt_is_given_up_only_when_no_candidate_has_budget(
+    h100: int, t4: int, here: str, found: Decision | None
+) -> None:
     live = lost(h100, t4, here=here)
     elsewhere = found if here == "h100" else None
     verdict = recovery.judge(live, elsewhere, BOTH, POLICY, at(10))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -20,37 +21,76 @@ from azure.core.exceptions import (
 from shared.retry import MAX_WAIT_SECONDS, TOTAL_SECONDS, Fault, classify, patiently, status_and_code
 from tests.batch.passing_waits import PassingWaits
 
-CODES = {
+CODES: dict[Fault, list[tuple[int | None, str | None]]] = {
     Fault.PERMANENT: [
-        (400, "InvalidRequestBody"), (400, "InvalidPropertyValue"), (400, "MissingRequiredProperty"),
-        (400, "OutOfRangeInput"), (400, "InvalidQueryParameterValue"), (400, "UnsupportedRequestVersion"),
-        (400, "TaskDependenciesNotSpecifiedOnJob"), (405, "UnsupportedHttpVerb"), (411, "MissingContentLengthHeader"),
-        (409, "InvalidApplicationPackageReferences"), (409, "OperationNotValidOnPool"), (409, "OperationNotValidOnNode"),
-        (409, "JobWithSameIdExists"), (413, "RequestBodyTooLarge"), (400, None), (410, None),
+        (400, "InvalidRequestBody"),
+        (400, "InvalidPropertyValue"),
+        (400, "MissingRequiredProperty"),
+        (400, "OutOfRangeInput"),
+        (400, "InvalidQueryParameterValue"),
+        (400, "UnsupportedRequestVersion"),
+        (400, "TaskDependenciesNotSpecifiedOnJob"),
+        (405, "UnsupportedHttpVerb"),
+        (411, "MissingContentLengthHeader"),
+        (409, "InvalidApplicationPackageReferences"),
+        (409, "OperationNotValidOnPool"),
+        (409, "OperationNotValidOnNode"),
+        (409, "JobWithSameIdExists"),
+        (413, "RequestBodyTooLarge"),
+        (400, None),
+        (410, None),
     ],
     Fault.DENIED: [
-        (401, None), (401, "AuthenticationFailed"), (403, "AuthenticationFailed"), (403, "InsufficientAccountPermissions"),
-        (403, "AccountIsDisabled"), (403, None),
+        (401, None),
+        (401, "AuthenticationFailed"),
+        (403, "AuthenticationFailed"),
+        (403, "InsufficientAccountPermissions"),
+        (403, "AccountIsDisabled"),
+        (403, None),
     ],
     Fault.GONE: [
-        (404, "PoolNotFound"), (404, "JobNotFound"), (404, "TaskNotFound"), (404, "NodeNotFound"), (404, "FileNotFound"),
-        (404, "ResourceNotFound"), (404, None),
+        (404, "PoolNotFound"),
+        (404, "JobNotFound"),
+        (404, "TaskNotFound"),
+        (404, "NodeNotFound"),
+        (404, "FileNotFound"),
+        (404, "ResourceNotFound"),
+        (404, None),
     ],
     Fault.EXISTS: [(409, "JobExists"), (409, "TaskExists"), (409, "PoolExists")],
     Fault.QUOTA: [(409, "ActiveJobAndScheduleQuotaReached"), (409, "PoolQuotaReached")],
     Fault.STATE: [
-        (409, "PoolBeingResized"), (409, "JobBeingTerminated"), (409, "JobBeingDeleted"), (409, "JobDisabled"),
-        (409, "JobCompleted"), (409, "JobNotActive"), (409, "OperationInvalidForCurrentState"), (409, "TaskCompleted"),
-        (409, "TaskFilesUnavailable"), (409, "NodeStateUnusable"), (409, None), (409, "SomethingNew"),
+        (409, "PoolBeingResized"),
+        (409, "JobBeingTerminated"),
+        (409, "JobBeingDeleted"),
+        (409, "JobDisabled"),
+        (409, "JobCompleted"),
+        (409, "JobNotActive"),
+        (409, "OperationInvalidForCurrentState"),
+        (409, "TaskCompleted"),
+        (409, "TaskFilesUnavailable"),
+        (409, "NodeStateUnusable"),
+        (409, None),
+        (409, "SomethingNew"),
     ],
     Fault.CHANGED: [(412, "ConditionNotMet"), (412, None), (304, None)],
     Fault.TRANSIENT: [
-        (None, None), (408, None), (429, "TooManyRequests"), (429, None), (500, "InternalError"), (500, "OperationTimedOut"),
-        (502, None), (503, "ServerBusy"), (503, "TooManyEnableAutoScaleRequests"), (503, None), (504, None),
-        (403, "IOError"), (409, "PoolBeingCreated"),
+        (None, None),
+        (408, None),
+        (429, "TooManyRequests"),
+        (429, None),
+        (500, "InternalError"),
+        (500, "OperationTimedOut"),
+        (502, None),
+        (503, "ServerBusy"),
+        (503, "TooManyEnableAutoScaleRequests"),
+        (503, None),
+        (504, None),
+        (403, "IOError"),
+        (409, "PoolBeingCreated"),
         (500, "TaskExists"),  # nothing is certain after a 5xx
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +115,6 @@ class Answer:
     body = text
 
     def json(self) -> Any:
-        import json
-
         return json.loads(self._body)
 
 

@@ -1,0 +1,173 @@
+"""Messages that failed too often: kept as they came, and no request among them ends in silence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from azure.storage.queue import QueueServiceClient
+
+from local.stack.azurite import StorageAccount
+from shared import poison
+from shared.kinds import Kind
+from shared.storage.queues import QueueReader, TakenMessage
+from tests.batch.passing_waits import PassingWaits
+from tests.protocol.small_world import MODEL, PROJECT, TRAINING
+from tests.protocol.story import Story
+
+NAMES: dict[str, Kind | None] = {
+    "train-queue": Kind.TRAINING,
+    "image-layers-queue": Kind.IMAGERYPREP,
+    "own-queue": None,
+}
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
+    return PassingWaits.installed(monkeypatch)
+
+
+@dataclass
+class Queues:
+    """Queues in memory: what was taken comes back unless it is deleted."""
+
+    messages: dict[str, list[TakenMessage]] = field(default_factory=dict)
+
+    def put(self, queue: str, text: str) -> None:
+        found = self.messages.setdefault(f"{queue}-poison", [])
+        found.append(TakenMessage(f"{queue}-poison", f"id-{len(found)}", text, None, "receipt"))
+
+    def take(self, queue: str, most: int) -> list[TakenMessage]:
+        return self.messages.get(queue, [])[:most]
+
+    def delete(self, message: TakenMessage) -> None:
+        self.messages[message.queue_name].remove(message)
+
+    def left(self) -> int:
+        return sum(map(len, self.messages.values()))
+
+
+def body(status: str = "Queued", **fields: Any) -> str:
+    return json.dumps({"projectId": PROJECT, "modelId": MODEL, "status": status, **fields})
+
+
+def empty(story: Story, queues: Queues, names: Mapping[str, Kind | None] = NAMES) -> None:
+    poison.empty(story.worker, story.kept.rejected(), cast(QueueReader, queues), names)
+
+
+def kept_reason(story: Story, name: str = "rejected/train-queue/id-0") -> str:
+    return story.kept.blobs[name][1]["reason"]
+
+
+def test_a_request_that_never_became_a_job_is_shown_as_failed() -> None:
+    story, queues = Story(), Queues()
+    queues.put("train-queue", body())
+    empty(story, queues)
+    assert story.shown["status"] == "Failed"
+    assert "start it again" in story.shown["sentence"]
+    assert story.kept.blobs["rejected/train-queue/id-0"][0] == body().encode()
+    assert "shows the failure" in kept_reason(story)
+    assert queues.left() == 0
+
+
+@pytest.mark.parametrize("status", ["InProgress", "Processed", "Failed", "Cancelled", None])
+def test_a_record_that_does_not_wait_for_it_is_left_alone(status: str | None) -> None:
+    story, queues = Story(), Queues()
+    story.world.save_record(TRAINING, status=status, taskId="trn-x")
+    before = story.shown
+    queues.put("train-queue", body())
+    empty(story, queues)
+    assert story.shown == before
+    assert len(story.kept.blobs) == 1
+
+
+def test_a_message_whose_job_is_live_is_left_to_the_timer() -> None:
+    story, queues = Story(), Queues()
+    story.ask()
+    queues.put("train-queue", body())
+    empty(story, queues)
+    assert story.shown["status"] == "InProgress"
+    assert "goes on" in kept_reason(story)
+    story.complete()
+    story.until_done()
+    assert story.shown["status"] == "Processed"
+
+
+@pytest.mark.parametrize(
+    "message", [body("Cancelled"), body("InProgress", trainingJob={"jobId": "j", "taskId": f"trn-{PROJECT}"})]
+)
+def test_a_cancel_or_a_poll_fails_nothing(message: str) -> None:
+    story, queues = Story(), Queues()
+    queues.put("train-queue", message)
+    empty(story, queues)
+    assert story.shown["status"] == "Queued"
+    assert len(story.kept.blobs) == 1 and queues.left() == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "not JSON", "{}", "[" * 60_000, "…\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")]
+)
+def test_a_message_that_nobody_understands_is_kept(text: str) -> None:
+    story, queues = Story(), Queues()
+    queues.put("train-queue", text)
+    queues.put("own-queue", text)
+    empty(story, queues)
+    assert story.kept.blobs["rejected/train-queue/id-0"][0] == text.encode()
+    assert story.kept.blobs["rejected/own-queue/id-0"][0] == text.encode()
+    assert kept_reason(story).startswith("from train-queue-poison: ")
+    assert queues.left() == 0
+    assert story.shown["status"] == "Queued"
+
+
+def test_a_request_without_a_record_of_haste_is_kept() -> None:
+    story, queues = Story(record_is_there=False), Queues()
+    queues.put("train-queue", body())
+    empty(story, queues)
+    assert len(story.kept.blobs) == 1 and story.world.haste.blobs == {}
+
+
+def test_a_message_is_deleted_only_after_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    story, queues = Story(), Queues()
+    queues.put("train-queue", body())
+
+    def unavailable(*_args: Any) -> None:
+        raise ConnectionError("storage did not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.kept, "create_with_etag", unavailable)
+        with pytest.raises((ConnectionError, ExceptionGroup)):
+            empty(story, queues)
+    assert queues.left() == 1
+    empty(story, queues)
+    assert queues.left() == 0
+    assert len(story.kept.blobs) == 1
+
+
+def test_a_message_that_cannot_be_accounted_for_does_not_stay_for_ever_nor_stop_the_others() -> None:
+    """HASTE's record of one request is broken; the next request must not end in silence because of it."""
+    story, queues = Story(), Queues()
+    story.world.haste.save("training_1", b"not a record")
+    queues.put("train-queue", body(modelId="1"))
+    queues.put("train-queue", body())
+    empty(story, queues)
+    assert story.shown["status"] == "Failed"
+    assert set(story.kept.blobs) == {"rejected/train-queue/id-0", "rejected/train-queue/id-1"}
+    assert queues.left() == 0
+
+
+def test_on_real_queues_everything_is_taken_kept_and_gone(storage_account: StorageAccount) -> None:
+    service = QueueServiceClient.from_connection_string(storage_account.connection_string)
+    story = Story()
+    for queue in ("train-queue-poison", "own-queue-poison"):
+        client = service.create_queue(queue)
+        for _ in range(2):
+            client.send_message(body())
+    poison.empty(story.worker, story.kept.rejected(), QueueReader(service), NAMES)
+    assert story.shown["status"] == "Failed"
+    assert len(story.kept.blobs) == 4
+    assert {content for content, _ in story.kept.blobs.values()} == {body().encode()}
+    for queue in ("train-queue-poison", "own-queue-poison"):
+        assert service.get_queue_client(queue).get_queue_properties().approximate_message_count == 0
