@@ -8,6 +8,7 @@ import pytest
 
 from local.batch import Failure, RunEnd, control
 from shared.protocol.record import EndReason, State
+from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import TWO_POOLS, Story
 
@@ -177,6 +178,21 @@ def test_a_failure_of_the_node_every_time_ends_some_day() -> None:
     assert story.ends() == {"m1": "failed"}
 
 
+def test_a_pool_that_runs_it_again_at_once_spends_its_budget_as_well() -> None:
+    """The node is back before anybody looks: each loss is work lost all the same."""
+    story = Story(most_losses=3)
+    story.ask()
+    for _ in range(20):
+        story.tick()
+        if story.world.runner.running():
+            preempt(story, return_after_seconds=1)
+    story.until_done()
+    assert story.ends() == {"m1": "failed"}
+    assert "h100: 3" in story.shown["sentence"]
+    assert 3 <= len(story.events("run_lost")) <= 5
+    one_at_a_time(story)
+
+
 def test_a_cancel_meanwhile_wins_over_the_move() -> None:
     story = Story(**TWO_POOLS)
     story.ask()
@@ -230,6 +246,22 @@ def test_a_task_that_will_not_end_is_deleted_only_after_the_limit_and_only_witho
     story.until_done()
     assert story.created() == [story.task_id(), story.task_id()], "its id is spent after that"
     assert story.task(story.task_id())["commandLine"] == "/bin/false"
+    assert story.ends()["m1"] == "cancelled"
+
+
+def test_a_task_that_will_not_end_is_found_beside_nodes_that_are_well() -> None:
+    story = Story()
+    story.ask()
+    story.tick()
+    story.worker.batch.create_task(story.job_id(), body("somebody-elses"))
+    story.world.batch_world.tick()
+    node = control.preempt_task(story.world.batch_world, story.job_id(), story.task_id(), stuck=True)
+    del story.world.batch_world.pools["h100"].nodes[node]
+    story.cancel()
+    for _ in range(44):
+        story.tick()
+    assert [event["task"] for event in story.events("task_deleted")] == [story.task_id()]
+    story.until_done()
     assert story.ends()["m1"] == "cancelled"
 
 

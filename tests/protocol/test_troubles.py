@@ -110,58 +110,7 @@ def test_a_task_that_batch_does_not_list_is_created_under_the_same_id() -> None:
     assert story.record.attempt == 1
 
 
-# --- the Batch job ----------------------------------------------------------------------------------------------
-
-
-def end_job(story: Story, job_id: str, verb: str = "terminate") -> None:
-    """An operator ends a Batch job."""
-    method, path = ("DELETE", f"/jobs/{job_id}") if verb == "delete" else ("POST", f"/jobs/{job_id}/{verb}")
-    body = b'{"disableTasks": "requeue"}' if verb == "disable" else b""
-    headers = {"authorization": "Bearer x", "content-type": "application/json"}
-    answer = story.world.batch_world.handle(method, path, {"api-version": "2025-06-01"}, headers, body)
-    assert answer.status == 202
-    story.world.batch_world.advance(5)
-
-
-@pytest.mark.parametrize("verb", ["terminate", "delete"])
-def test_a_job_that_is_over_before_the_task_is_added_gets_a_successor(verb: str) -> None:
-    story = Story()
-    story.fault(operation="create_task", drop_connection=True)
-    story.ask()
-    first = story.job_id()
-    story.mend()
-    end_job(story, first, verb)
-    story.until(lambda: story.task_id(2) in story.world.live_tasks())
-    assert story.created() == [story.task_id(2)]
-    if verb == "terminate":
-        assert story.job_id() == f"{first}-2"
-    story.complete()
-    story.until_done()
-    assert story.ends() == {"m1": "completed"}
-
-
-@pytest.mark.parametrize("verb", ["terminate", "delete"])
-def test_a_job_that_is_ended_with_the_running_task_gets_a_successor(verb: str) -> None:
-    story = Story()
-    story.ask()
-    end_job(story, story.job_id(), verb)
-    story.until(lambda: story.task_id(2) in story.world.live_tasks())
-    story.complete()
-    story.until_done()
-    assert story.ends() == {"m1": "completed"}
-
-
-@pytest.mark.parametrize("verb", ["terminate", "delete"])
-def test_a_cancel_whose_job_is_over_is_carried_out(verb: str) -> None:
-    story = Story()
-    story.fault(operation="create_task", drop_connection=True)
-    story.ask()
-    end_job(story, story.job_id(), verb)
-    story.mend()
-    story.cancel()
-    story.until_done()
-    assert story.created() == []
-    assert story.ends()["m1"] == "cancelled"
+# --- quota, and Batch out of order -----------------------------------------------------------------------------
 
 
 def test_quota_is_waited_for_with_a_reason_and_growing_pauses() -> None:
