@@ -40,7 +40,20 @@ def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
             attempt=record.attempt,
             pool=record.placement.pool_id if record.placement else None,
         ):
-            current = _STATES[record.state](worker, current, readings)
+            try:
+                current = _STATES[record.state](worker, current, readings)
+            except NeedsOperator as fault:
+                _wait_for_operator(worker, record, fault)
+                return
+
+
+def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> None:
+    """The record stays where it is, says what has to be mended, and is looked at again like any other."""
+    log.error("waits for an operator", error=str(fault))
+    latest = worker.ledger.read(record.entity.key)
+    reason = f"waiting for an operator: {fault}"
+    if latest is not None and latest.record.reason != reason:
+        worker.ledger.replace(latest, replace(latest.record, reason=reason))
 
 
 def _waiting(worker: Worker, version: Versioned, _readings: Readings) -> Versioned | None:

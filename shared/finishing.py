@@ -22,15 +22,15 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
     """Take the steps in their order. None: done with, or HASTE's late save must be waited for."""
     record = version.record
     assert record.outcome is not None
+    settled_at = _settled_at(worker, record)
+    is_settled = worker.now() >= settled_at  # before HASTE's record is read: a save until then is seen
     worker.haste.show_end(record.entity, record)
     _start_follow_up(worker, version)
-    settled_at = _settled_at(worker, record)
-    if worker.now() < settled_at:
+    if not is_settled:
         if record.not_before != settled_at:
             since = record.finishing_since or version.written_at
             worker.ledger.replace(version, replace(record, not_before=settled_at, finishing_since=since))
         return None
-    worker.haste.show_end(record.entity, record)
     worker.ledger.add_done(record.entity, as_done(record))
     for request in record.next[:-1]:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))

@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 
 from shared import accepting, driver
-from shared.errors import Conflict, InvalidMessage, NeedsOperator, Transient
+from shared.errors import Conflict, InvalidMessage, Transient
 from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
@@ -84,12 +84,14 @@ def _cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> 
 
 def _adopt(worker: Worker, parsed: HasteMessage, message: QueueMessage) -> Versioned | None:
     """A poll message of HASTE's own app: take its running task over, if HASTE's record still names it."""
+    assert parsed.task_id is not None
+    assert parsed.job_id is not None
     shown = worker.haste.shown(parsed.entity)
-    if parsed.task_id is None or parsed.job_id is None or shown is None or shown.task_id != parsed.task_id:
-        log.info("stale poll message", task=parsed.task_id)
-        return None
-    if shown.status not in ("InProgress", "Cancelled"):
-        log.info("poll message for work that has ended", task=parsed.task_id, status=shown.status)
+    is_named = shown is not None and shown.task_id == parsed.task_id
+    if shown is None or not is_named or shown.status not in ("InProgress", "Cancelled"):
+        log.info("poll message for another run's task", task=parsed.task_id, status=shown and shown.status)
+        if (is_named and shown and shown.status == "Queued") or _is_followed(worker, parsed):
+            worker.batch.terminate_task(parsed.job_id, parsed.task_id)  # a newer request takes its place
         return None
     request = Request(parsed.task_id, message.inserted_on, adopted_job_id=parsed.job_id)
     version = accepting.accept(worker, parsed.entity, request)
@@ -97,6 +99,12 @@ def _adopt(worker: Worker, parsed: HasteMessage, message: QueueMessage) -> Versi
         accepting.cancel(worker, parsed.entity, message.message_id, message.inserted_on)
         version = worker.ledger.read(parsed.entity.key)
     return version
+
+
+def _is_followed(worker: Worker, parsed: HasteMessage) -> bool:
+    """The live request met this task in HASTE's record: it is the one before."""
+    version = worker.ledger.read(parsed.entity.key)
+    return version is not None and parsed.task_id in version.record.request.held_task_ids
 
 
 def _resume(worker: Worker, resume: Resume) -> None:
@@ -131,5 +139,5 @@ def _advance(worker: Worker, version: Versioned) -> None:
     try:
         with at_most(_SECONDS_FOR_A_MESSAGE):
             driver.advance(worker, version, Readings(worker.batch, by_list=False))
-    except (Conflict, Transient, NeedsOperator) as error:
+    except (Conflict, Transient) as error:
         log.warning("left to the timer", error=str(error), error_type=type(error).__name__)

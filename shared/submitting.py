@@ -11,7 +11,7 @@ import structlog
 from shared import recovery
 from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
-from shared.errors import JobOver, NeedsOperator, NotThere, QuotaReached, Refused, Transient
+from shared.errors import JobOver, NotThere, QuotaReached, Refused, Transient
 from shared.haste.workload import Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
@@ -49,8 +49,6 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
             placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier)
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
-        except NeedsOperator as fault:
-            return wait(worker, version, f"waiting for an operator: {fault}")
         except Transient as fault:
             _look_again(worker, version, str(fault))
             return None
@@ -86,12 +84,6 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
         return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
     except NotThere as missing:
         return end(worker, version, EndReason.GIVE_UP, f"HASTE's record is gone ({missing})")
-    except NeedsOperator as fault:
-        log.error("not submitted", error=str(fault))
-        reason = f"waiting for an operator: {fault}"
-        if record.reason != reason:
-            worker.ledger.replace(version, replace(record, reason=reason))
-        return None
     log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
     worker.haste.show_progress(record, workload.submitted(record.run(), placed.at))
     return None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from local.batch import formula
 from local.batch.errors import BatchError
 from local.batch.iso8601 import parse_duration
 
@@ -58,6 +59,28 @@ def duration(name: str, value: Any) -> None:
         parse_duration(value if isinstance(value, str) else "")
     except ValueError:
         raise wrong(name, value, "an ISO 8601 duration is expected") from None
+
+
+def duration_between(least_seconds: float, most_seconds: float) -> Check:
+    """A duration within limits."""
+
+    def check(name: str, value: Any) -> None:
+        duration(name, value)
+        if not least_seconds <= parse_duration(value).total_seconds() <= most_seconds:
+            raise wrong(name, value, f"allowed are {least_seconds:g} to {most_seconds:g} seconds")
+
+    return check
+
+
+def formula_text(name: str, value: Any) -> None:
+    """An autoscale formula that can be read."""
+    text()(name, value)
+    try:
+        formula.parse(value)
+    except formula.FormulaTooLong as error:
+        raise BatchError("AutoScalingFormulaTooLong", PropertyName=name, Reason=error) from None
+    except formula.FormulaSyntaxError as error:
+        raise BatchError("AutoScalingFormulaSyntaxError", PropertyName=name, Reason=error) from None
 
 
 def anything(_name: str, _value: Any) -> None:

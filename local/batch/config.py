@@ -18,6 +18,7 @@ are knobs of the emulator.
         "node_start_seconds": 2.0,     creating plus starting, for pools without start_seconds
         "schedule_seconds": 0.0,       a task created or put back is not started sooner than this
         "node_counts_lag_seconds": 0.0,  node counts may be this old
+        "sample_lag_seconds": 60.0,    a sample is visible to autoscale formulas after this
         "forget_completed_seconds": 604800.0   completed tasks are dropped from the job after this
       },
       "assumptions": {               where Azure's behaviour is not documented; the values here are the defaults
@@ -37,8 +38,8 @@ are knobs of the emulator.
       "pools": [{
         "id": "p", "vmSize": "standard_nc6s_v3", "taskSlotsPerNode": 1, "nodeFillType": "spread",
         "targetDedicatedNodes": 0, "targetLowPriorityNodes": 0, "metadata": [{"name": "n", "value": "v"}],
-        "autoscale": {"formula": "text shown by the pool", "min": 0, "max": 4, "bucket": "lowPriority" or "dedicated",
-                      "interval_seconds": 300},
+        "autoscale": {"formula": "a formula of Azure Batch's language", "interval_seconds": 300}, or a plain rule:
+                     {"min": 0, "max": 4, "bucket": "lowPriority" or "dedicated", "interval_seconds": 300},
         "start_seconds": null,             null: node_start_seconds
         "return_after_seconds": 60,        a preempted node comes back after this; null: not before it is told to
         "low_priority_available": null     how many low-priority nodes Azure has for the pool; null: any number
@@ -51,6 +52,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from local.batch import formula
 
 ACCOUNT_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
 
@@ -80,6 +83,7 @@ class Timings:
     node_start_seconds: float = 2.0
     schedule_seconds: float = 0.0
     node_counts_lag_seconds: float = 0.0
+    sample_lag_seconds: float = 60.0
     forget_completed_seconds: float = 7 * 86400.0
 
 
@@ -103,7 +107,7 @@ class StorageIdentity:
 
 @dataclass(frozen=True)
 class AutoScaleConfig:
-    formula: str = "$TargetLowPriorityNodes = 0;"
+    formula: str = ""
     min: int = 0
     max: int = 10
     bucket: str = "lowPriority"
@@ -112,6 +116,11 @@ class AutoScaleConfig:
     def __post_init__(self) -> None:
         if self.bucket not in ("lowPriority", "dedicated"):
             raise WorldFileError(f"autoscale.bucket is lowPriority or dedicated, not {self.bucket!r}")
+        if self.formula:
+            try:
+                formula.parse(self.formula)
+            except ValueError as error:
+                raise WorldFileError(f"autoscale.formula: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def add_configured_pool(world: World, config: PoolConfig) -> None:
     if config.metadata:
         spec["metadata"] = [dict(item) for item in config.metadata]
     if config.autoscale:
-        spec["autoScaleFormula"] = config.autoscale.formula
+        spec["autoScaleFormula"] = config.autoscale.formula or autoscale.RULE_TEXT
         interval = timedelta(seconds=config.autoscale.interval_seconds)
         spec |= {"enableAutoScale": True, "autoScaleEvaluationInterval": format_duration(interval)}
     pool = _new_pool(world, spec)
@@ -38,7 +38,9 @@ def add_configured_pool(world: World, config: PoolConfig) -> None:
     if config.autoscale:
         pool.autoscale_min, pool.autoscale_max = config.autoscale.min, config.autoscale.max
         pool.autoscale_bucket = config.autoscale.bucket
-        autoscale.enable(world, pool)
+        pool.autoscale_by_rule = not config.autoscale.formula
+        outcome = autoscale.start(world, pool)
+        pool.target_dedicated, pool.target_low_priority = outcome.dedicated, outcome.low_priority
     allocation.grow(world, pool)
 
 
@@ -46,7 +48,8 @@ def add_pool(world: World, spec: Spec) -> Pool:
     """A pool made by a request: it begins to resize."""
     pool = _new_pool(world, spec)
     if spec.get("enableAutoScale"):
-        autoscale.enable(world, pool)
+        outcome = autoscale.start(world, pool)
+        pool.target_dedicated, pool.target_low_priority = outcome.dedicated, outcome.low_priority
     allocation.resize(world, pool, pool.target_dedicated, pool.target_low_priority, "requeue")
     return pool
 
@@ -69,7 +72,7 @@ def delete_pool(world: World, pool: Pool) -> None:
     """The pool goes; its running tasks are put back."""
     world.move(pool, "deleting")
     pool.allocated = False
-    pool.autoscale = False
+    autoscale.disable(world, pool)
     for node in pool.nodes.values():
         node_life.leave(world, node, "requeue")
     world.after(world.config.timings.pool_delete_seconds, _deleted, pool.id, pool.number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from local.batch import allocation, autoscale, pool_life, render, shapes
+from local.batch import allocation, pool_life, render, shapes
 from local.batch.errors import BatchError
 from local.batch.iso8601 import parse_duration
 from local.batch.listing import check_conditions, one, page, resource_headers
@@ -15,7 +15,6 @@ from local.batch.state import Pool
 if TYPE_CHECKING:
     from local.batch.world import World
 
-_ENABLE_SPACING_SECONDS = 30.0
 _SHORTEST_RESIZE_TIMEOUT_SECONDS = 300.0
 _EMPTY_POOL_ONLY = ("vmSize", "taskSlotsPerNode", "virtualMachineConfiguration")
 
@@ -66,7 +65,7 @@ def exists(world: World, call: Call) -> Response:
 
 
 def patch(world: World, call: Call) -> Response:
-    pool = _usable_pool(world, call)
+    pool = usable_pool(world, call)
     changes = call.request.json()
     shapes.POOL_PATCH("", changes)
     for name in _EMPTY_POOL_ONLY:
@@ -78,12 +77,12 @@ def patch(world: World, call: Call) -> Response:
 
 
 def delete(world: World, call: Call) -> Response:
-    pool_life.delete_pool(world, _usable_pool(world, call))
+    pool_life.delete_pool(world, usable_pool(world, call))
     return Response(202)
 
 
 def resize(world: World, call: Call) -> Response:
-    pool = _usable_pool(world, call)
+    pool = usable_pool(world, call)
     body = call.request.json()
     shapes.POOL_RESIZE("", body)
     _check_resize_timeout(body)
@@ -107,37 +106,11 @@ def resize(world: World, call: Call) -> Response:
 
 
 def stop_resize(world: World, call: Call) -> Response:
-    pool = _usable_pool(world, call)
+    pool = usable_pool(world, call)
     if pool.allocation_state != "resizing":
         raise BatchError("OperationInvalidForCurrentState", "The pool is not being resized.")
     allocation.stop_resize(world, pool)
     return Response(202, resource_headers(pool))
-
-
-def enable_autoscale(world: World, call: Call) -> Response:
-    pool = _usable_pool(world, call)
-    body = call.request.json()
-    shapes.POOL_ENABLE_AUTOSCALE("", body)
-    if not pool.autoscale and not body.get("autoScaleFormula"):
-        raise BatchError("MissingRequiredProperty", PropertyName="autoScaleFormula")
-    if pool.allocation_state != "steady":
-        raise BatchError("PoolBeingResized")
-    enabled = pool.autoscale_enabled
-    if pool.autoscale and enabled and (world.now - enabled).total_seconds() < _ENABLE_SPACING_SECONDS:
-        raise BatchError("TooManyEnableAutoScaleRequests")
-    for name in ("autoScaleFormula", "autoScaleEvaluationInterval"):
-        if body.get(name):
-            pool.spec[name] = body[name]
-    pool.autoscale_seconds = parse_duration(pool.spec.get("autoScaleEvaluationInterval", "PT15M")).total_seconds()
-    autoscale.enable(world, pool)
-    world.touch(pool)
-    return Response(200, resource_headers(pool))
-
-
-def disable_autoscale(world: World, call: Call) -> Response:
-    pool = _usable_pool(world, call)
-    autoscale.disable(world, pool)
-    return Response(200, resource_headers(pool))
 
 
 def node_counts(world: World, call: Call) -> Response:
@@ -156,7 +129,8 @@ def _pool(world: World, call: Call) -> Pool:
     return pool
 
 
-def _usable_pool(world: World, call: Call) -> Pool:
+def usable_pool(world: World, call: Call) -> Pool:
+    """The pool of a request that changes it; 409 PoolBeingDeleted."""
     pool = _pool(world, call)
     if pool.state == "deleting":
         raise BatchError("PoolBeingDeleted")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from local.batch import file_routes, job_routes, node_routes, pool_routes, task_routes
+from local.batch import autoscale_routes, file_routes, job_routes, node_routes, pool_routes, task_routes
 from local.batch.errors import BatchError
 from local.batch.request import Call, Request, Response
 
@@ -50,9 +50,9 @@ ROUTES = [
     Route("DELETE", _POOL, "delete_pool", pool_routes.delete),
     Route("POST", f"{_POOL}/resize", "resize_pool", pool_routes.resize),
     Route("POST", f"{_POOL}/stopresize", "stop_pool_resize", pool_routes.stop_resize),
-    Route("POST", f"{_POOL}/enableautoscale", "enable_pool_auto_scale", pool_routes.enable_autoscale),
-    Route("POST", f"{_POOL}/disableautoscale", "disable_pool_auto_scale", pool_routes.disable_autoscale),
-    Route("POST", f"{_POOL}/evaluateautoscale", "evaluate_pool_auto_scale", _missing),
+    Route("POST", f"{_POOL}/enableautoscale", "enable_pool_auto_scale", autoscale_routes.enable),
+    Route("POST", f"{_POOL}/disableautoscale", "disable_pool_auto_scale", autoscale_routes.disable),
+    Route("POST", f"{_POOL}/evaluateautoscale", "evaluate_pool_auto_scale", autoscale_routes.evaluate),
     Route("POST", f"{_POOL}/removenodes", "remove_nodes", _missing),
     Route("POST", f"{_POOL}/updateproperties", "replace_pool_properties", _missing),
     Route("GET", "/nodecounts", "list_pool_node_counts", pool_routes.node_counts),

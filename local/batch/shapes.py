@@ -4,6 +4,8 @@ from local.batch.checking import (
     anything,
     boolean,
     duration,
+    duration_between,
+    formula_text,
     integer,
     many,
     not_emulated,
@@ -158,6 +160,7 @@ _MACHINE = record(
     securityProfile=anything,
     serviceArtifactReference=record("id", id=text()),
 )
+_INTERVAL = duration_between(300, 168 * 3600)
 _START_TASK = record(
     "commandLine",
     commandLine=text(32768),
@@ -192,8 +195,8 @@ NEW_POOL = record(
     targetDedicatedNodes=_COUNT,
     targetLowPriorityNodes=_COUNT,
     enableAutoScale=boolean,
-    autoScaleFormula=text(8192),
-    autoScaleEvaluationInterval=duration,
+    autoScaleFormula=formula_text,
+    autoScaleEvaluationInterval=_INTERVAL,
     **_POOL_PARTS,
 )
 POOL_PATCH = record(**_POOL_PARTS)
@@ -204,5 +207,6 @@ POOL_RESIZE = record(
     resizeTimeout=duration,
     nodeDeallocationOption=_DEALLOCATION,
 )
-POOL_ENABLE_AUTOSCALE = record(autoScaleFormula=text(8192), autoScaleEvaluationInterval=duration)
+POOL_ENABLE_AUTOSCALE = record(autoScaleFormula=formula_text, autoScaleEvaluationInterval=_INTERVAL)
+POOL_EVALUATE_AUTOSCALE = record("autoScaleFormula", autoScaleFormula=formula_text)
 NODE_DISABLE_SCHEDULING = record(nodeDisableSchedulingOption=one_of("requeue", "terminate", "taskcompletion"))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from local.batch.formula import History
 from local.batch.iso8601 import parse_duration
 from local.batch.runner import Failure, Place
 
@@ -83,6 +84,7 @@ class Job(Resource):
     queue: list[tuple[int, str]] = field(default_factory=list)
     running: int = 0
     completed: int = 0
+    succeeded: int = 0
     ends: datetime | None = None
     terminate_reason: str | None = None
     action_over: datetime | None = None
@@ -146,7 +148,8 @@ class ResizeError:
 
 @dataclass
 class Pool(Resource):
-    """`resizing_until` is when the nodes of a resize appear; `shortage` are errors injected into the next resizes."""
+    """`shortage` are errors injected into the next resizes. `autoscale_by_rule`: by the world file's plain rule, not by
+    the pool's formula. `sampled` is False while samples get lost; `sampling_number` is 0 while none are taken."""
 
     spec: Spec = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -159,6 +162,7 @@ class Pool(Resource):
     shortage: list[ResizeError] = field(default_factory=list)
     allocated: bool = True
     autoscale: bool = False
+    autoscale_by_rule: bool = False
     autoscale_min: int = 0
     autoscale_max: int = 10
     autoscale_bucket: str = "lowPriority"
@@ -166,6 +170,9 @@ class Pool(Resource):
     autoscale_number: int = 0
     autoscale_enabled: datetime | None = None
     autoscale_run: Spec | None = None
+    history: History = field(default_factory=History)
+    sampled: bool = True
+    sampling_number: int = 0
     start_seconds: float = 0.0
     return_after_seconds: float | None = 60.0
     low_priority_available: int | None = None

@@ -118,6 +118,7 @@ def complete(world: World, job: Job, task: Task, exit_code: int | None, failure:
     else:
         _leave_queue(job, task)
     job.completed += 1
+    job.succeeded += failure is None
     task.end_time, task.exit_code, task.failure = world.now, exit_code, failure
     task.result = "failure" if failure else "success"
     node = _node(world, task.place)
@@ -158,6 +159,7 @@ def remove(world: World, job: Job, task: Task, event: str = "task_deleted") -> N
         world.runner.wipe_task(task.place)
     if task.state == "completed":
         job.completed -= 1
+        job.succeeded -= task.result == "success"
     _leave_queue(job, task)
     del job.tasks[task.id.lower()]
     world.log(event, job=job.id, task=task.id)

@@ -49,7 +49,9 @@ class World:
         self.jobs: dict[str, Job] = {}
         self.runs: dict[int, Run] = {}
         self.changed = True
+        self.changes = 0
         self.shown_counts: tuple[datetime, list[Json]] | None = None
+        self.metrics: tuple[int, dict[str, Mapping[str, float]]] | None = None
         self._timers: list[tuple[datetime, int, Callable[..., None], tuple[Any, ...]]] = []
         for pool in self.config.pools:
             pool_life.add_configured_pool(self, pool)
@@ -146,6 +148,7 @@ class World:
     def _settle(self) -> None:
         while self.changed:
             self.changed = False
+            self.changes += 1
             job_life.settle(self)
             allocation.settle(self)
             scheduler.schedule(self)

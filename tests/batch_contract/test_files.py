@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
 import pytest
+from azure.core.exceptions import HttpResponseError
 
 from tests.batch_contract.stand import Stand
 
@@ -14,6 +19,7 @@ def files(stand: Stand) -> None:
     stand.job()
     stand.task()
     stand.runner.put_file("job", "task", _LOG, b"0123456789")
+    stand.runner.put_file("job", "task", "wd/out dir/more/empty", b"")
 
 
 def test_list_task_files(stand: Stand) -> None:
@@ -21,7 +27,7 @@ def test_list_task_files(stand: Stand) -> None:
     deep = {file.name: file for file in stand.client.list_task_files("job", "task", recursive=True)}
 
     assert set(top) == {"stdout.txt", "stderr.txt", "wd"}
-    assert set(deep) == {*top, "wd/out dir", _LOG}
+    assert set(deep) == {*top, "wd/out dir", _LOG, "wd/out dir/more", "wd/out dir/more/empty"}
     assert [top["wd"].is_directory, top["wd"].properties] == [True, None]
     log = deep[_LOG]
     assert log.is_directory is False
@@ -58,3 +64,19 @@ def test_delete_task_file(stand: Stand) -> None:
         "stderr.txt",
         "wd",
     }
+
+
+def test_conditions_of_file_requests(stand: Stand) -> None:
+    now = stand.world.now
+    earlier = now - timedelta(days=30)
+    calls: list[Callable[..., Any]] = [
+        lambda **if_: b"".join(stand.client.download_task_file("job", "task", _LOG, **if_)),
+        lambda **if_: stand.client.get_task_file_properties("job", "task", _LOG, **if_),
+    ]
+    for call in calls:
+        call(if_modified_since=earlier)
+        call(if_unmodified_since=now)
+        for condition, status in (({"if_modified_since": now}, 304), ({"if_unmodified_since": earlier}, 412)):
+            with pytest.raises(HttpResponseError) as refused:
+                call(**condition)
+            assert refused.value.status_code == status

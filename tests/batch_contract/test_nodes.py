@@ -67,7 +67,9 @@ def test_disable_node_scheduling(stand: Stand) -> None:
 
 def test_enable_node_scheduling(stand: Stand) -> None:
     node_id = stand.node()
-    stand.client.disable_node_scheduling(POOL, node_id, models.BatchNodeDisableSchedulingOptions())
+    stand.client.disable_node_scheduling(
+        POOL, node_id, models.BatchNodeDisableSchedulingOptions(node_disable_scheduling_option="terminate")
+    )
 
     stand.client.enable_node_scheduling(POOL, node_id)
 

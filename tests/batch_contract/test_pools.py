@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 import pytest
 from azure.batch import models
@@ -20,8 +20,7 @@ def test_get_pool(stand: Stand) -> None:
     assert (pool.current_dedicated_nodes, pool.current_low_priority_nodes) == (0, 2)
     assert (pool.enable_auto_scale, pool.auto_scale_formula, pool.resize_errors) == (False, None, None)
     assert pool.resize_timeout == timedelta(minutes=15)
-    assert pool.creation_time
-    assert pool.creation_time.tzinfo == UTC
+    assert pool.creation_time == pool.state_transition_time == pool.allocation_state_transition_time == stand.world.now
     assert pool.metadata == [models.BatchMetadataItem(name="class", value="gpu")]
     assert pool.url
     assert pool.url.endswith(f"/pools/{POOL}")

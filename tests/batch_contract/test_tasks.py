@@ -78,7 +78,7 @@ def test_create_task(stand: Stand) -> None:
 
 
 def test_create_task_collection(stand: Stand) -> None:
-    stand.job()
+    stand.job(max_parallel_tasks=1)
     stand.task("old")
     tasks = [models.BatchTaskCreateOptions(id=id, command_line="program") for id in ("new", "old")]
 

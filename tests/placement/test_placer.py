@@ -135,6 +135,15 @@ def test_a_job_bound_to_another_pool_is_left_alone(names: JobNames) -> None:
     assert placing.job(named)["poolInfo"]["poolId"] == "t4"
 
 
+def test_a_job_of_its_own_name_that_is_bound_to_another_pool_is_passed_over_as_well() -> None:
+    placing = Placing()
+    placing.make_job(WEEK_JOB, "t4")
+    placing.make_job(f"{WEEK_JOB}-h100", "t4")
+    placed = placing.place()
+    assert placed.job_id == f"{WEEK_JOB}-h100-2"
+    assert placing.job(placed.job_id)["poolInfo"]["poolId"] == "h100"
+
+
 def test_a_job_whose_pool_is_gone_and_was_made_anew_under_another_name_is_left_alone() -> None:
     """The legacy deployment's pool was replaced: the old job is bound to what is not there any more."""
     placing = Placing(

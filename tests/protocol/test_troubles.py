@@ -235,6 +235,23 @@ def test_a_save_that_lands_after_the_end_is_corrected(seconds: float) -> None:
     assert (story.shown["status"], story.shown["taskId"]) == ("Processed", story.task_id())
 
 
+def test_a_late_save_of_a_cancel_is_corrected_too() -> None:
+    """The request was asked long ago, the cancel just now; the API saves what it had read before."""
+    story = Story()
+    story.ask()
+    for _ in range(5):
+        story.tick()
+    before = dict(story.shown)
+    story.deliver(story.message("c1", "Cancelled"))
+    for _ in range(5):
+        story.tick(10)
+    assert story.shown["jobStatus"] == "Cancelled"
+    story.world.save_record(TRAINING, **(before | {"status": "Cancelled"}))
+    assert story.shown["jobStatus"] == "InProgress"
+    story.until_done()
+    assert (story.shown["status"], story.shown["jobStatus"]) == ("Cancelled", "Cancelled")
+
+
 def test_a_save_that_lands_while_it_runs_is_corrected_by_the_next_progress() -> None:
     story = Story()
     story.ask()

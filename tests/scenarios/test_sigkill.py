@@ -42,9 +42,13 @@ POINTS: Mapping[str, Point] = {
     "outcomefixed": Point("blob", ledger("imageryprep", "finishing"), "after"),
     "recordnotpatched": Point("blob", Matching("PUT", LAYER_SAVED, body='"status": ?"Processed"'), "before"),
 }
-#: The training has ended and its inference is in the ledger, but nobody has been told of either.
-FOLLOWUP = "followupcreated"
-TENANTS = (*POINTS, FOLLOWUP)
+#: A training has ended. Its inference is in the ledger and nobody has been told; or it goes on by itself, and what led
+#: to it is gone through again.
+FOLLOW_UPS: Mapping[str, Point] = {
+    "followupcreated": Point("blob", ledger("inference", "waiting"), "after"),
+    "followupasked": Point("blob", Matching("PUT", r"/haste-worker/done/training/"), "before"),
+}
+TENANTS = (*POINTS, *FOLLOW_UPS)
 
 
 class Killed:
@@ -55,19 +59,26 @@ class Killed:
         self.hastes = {tenant: Haste(running.stack, tenant) for tenant in TENANTS}
         self.layers: dict[str, Layer] = {}
         self._running = running
+        self._gate = gate
         with contextlib.ExitStack() as held:
             holds = {tenant: held.enter_context(self._hold(gate, tenant, point)) for tenant, point in POINTS.items()}
             self.layers = {tenant: self.hastes[tenant].new_layer() for tenant in POINTS}
             for tenant, hold in holds.items():
                 self._restart_when_killed(tenant, hold)
-        self.model = self._train(gate)
+        self.models = self._trained(gate)
 
-    def _train(self, gate: Gate) -> Model:
-        layer = self.hastes[FOLLOWUP].prepared_layer()
-        with self._hold(gate, FOLLOWUP, Point("blob", ledger("inference", "waiting"), "after")) as hold:
-            model = self.hastes[FOLLOWUP].new_model(layer, inference=True)
-            self._restart_when_killed(FOLLOWUP, hold)
-        return model
+    def finished(self, tenant: str) -> bool:
+        """The training is done with: the last of its steps, which the killed host never took, has been taken."""
+        return self._gate.door(tenant, "blob").count("DELETE", r"/haste-worker/active/training/") > 0
+
+    def _trained(self, gate: Gate) -> dict[str, Model]:
+        layers = {tenant: self.hastes[tenant].prepared_layer() for tenant in FOLLOW_UPS}
+        with contextlib.ExitStack() as held:
+            holds = {tenant: held.enter_context(self._hold(gate, tenant, at)) for tenant, at in FOLLOW_UPS.items()}
+            models = {tenant: self.hastes[tenant].new_model(layers[tenant], inference=True) for tenant in FOLLOW_UPS}
+            for tenant, hold in holds.items():
+                self._restart_when_killed(tenant, hold)
+        return models
 
     def _hold(self, gate: Gate, tenant: str, point: Point) -> contextlib.AbstractContextManager[Hold]:
         door: Door = gate.door(tenant, point.service)
@@ -114,16 +125,18 @@ def test_the_job_ends_once_and_right(killed: Killed, point: str) -> None:
     assert [layer.record["labelProjectId"] in name for name in label_projects] == [True]
 
 
-def test_what_follows_a_training_follows_once(killed: Killed) -> None:
-    haste, model = killed.hastes[FOLLOWUP], killed.model
-    assert model.ended(120) == "Processed"
-    assert model.inference_ended() == "Processed"
+@pytest.mark.parametrize("point", FOLLOW_UPS)
+def test_what_follows_a_training_follows_once(killed: Killed, point: str) -> None:
+    haste, model = killed.hastes[point], killed.models[point]
+    wait_for(lambda: killed.finished(point), 120)
     wait_for(haste.is_idle)
+    assert model.inference_ended() == "Processed"
+    assert model.status == "Processed"
 
-    trainings = killed.batch.created(tenant=FOLLOWUP, prefix="trn-")
-    inferences = killed.batch.created(tenant=FOLLOWUP, prefix="inf-")
+    trainings = killed.batch.created(tenant=point, prefix="trn-")
+    inferences = killed.batch.created(tenant=point, prefix="inf-")
     assert trainings == [model.record["trainingJob"]["taskId"]]
     assert inferences == [job["taskId"] for job in model.record["inferenceJobs"]]
     assert len(inferences) == 1
-    events = killed.batch.events("task_created", "task_completed", tenant=FOLLOWUP)
+    events = killed.batch.events("task_created", "task_completed", tenant=point)
     assert most_live(events, [*trainings, *inferences]) == 1
