@@ -19,7 +19,12 @@ import structlog
 from shared.redaction import redact as redact
 from shared.redaction import redact_value
 
-_QUIET = ("azure", "urllib3", "msal")
+_QUIET = {
+    "azure": logging.WARNING,
+    "urllib3": logging.WARNING,
+    "msal": logging.WARNING,
+    "azure.batch": logging.ERROR,  # it warns with a traceback whenever a file is not on its node yet
+}
 _PLAIN_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
@@ -102,8 +107,8 @@ def configure() -> None:
         handler.addFilter(_REDACT_EXTRA)  # a filter that is there already is not added again
     if root.level > logging.INFO:
         root.setLevel(logging.INFO)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name, level in _QUIET.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -19,9 +19,15 @@ from shared.protocol.table import Seen, Verdict
 LOST_NODE_STATES = frozenset({"preempted", "unusable", "starttaskfailed", "unknown"})
 #: A task still called running although its node is lost: how long before that is a source.
 RUNNING_WITHOUT_NODE = timedelta(minutes=2)
-#: failureInfo codes for which the node is to blame, not the program.
-_NODE_FAILURES = frozenset(
+#: failureInfo codes for which the node, or storage at that moment, is to blame and not the program.
+_NOT_THE_PROGRAMS = frozenset(
     {
+        "BlobDownloadMiscError",
+        "BlobDownloadTimedOut",
+        "FileUploadMiscError",
+        "FileUploadTimedOut",
+        "ResourceContainerListMiscError",
+        "ResourceContainerListTimedOut",
         "DiskFull",
         "ResourceDirectoryCreateFailed",
         "ResourceFileCreateFailed",
@@ -53,7 +59,7 @@ def seen(task: TaskView | None, policy: Policy) -> Seen:
         return Seen.ENDED_WITH_SUCCESS
     if task.failure_code == _TASK_ENDED and not ran_its_time(task, policy.max_run):
         return Seen.ENDED_OTHERWISE
-    return Seen.ENDED_OTHERWISE if task.failure_code in _NODE_FAILURES else Seen.ENDED_BY_ITSELF
+    return Seen.ENDED_OTHERWISE if task.failure_code in _NOT_THE_PROGRAMS else Seen.ENDED_BY_ITSELF
 
 
 def ran_its_time(task: TaskView, max_run: timedelta | None) -> bool:
