@@ -6,6 +6,7 @@ POST   /admin/jobs/{job}/tasks/{task}/preempt      the node that the task runs o
 POST   /admin/jobs/{job}/tasks/{task}/notice       a stuck task is noticed
 GET    /admin/jobs/{job}/tasks/{task}/body         the task as it was created, secrets and all
 PUT    /admin/pools/{pool}/capacity                {"low_priority_available": 3 or null}
+PUT    /admin/pools/{pool}/allocations             {"allocations": [{"outcome": "timeout", "nodes": 1}]}
 PUT    /admin/pools/{pool}/resize-errors           {"errors": [{"code", "message"}], "now": true, "later": true}
 GET, POST, DELETE /admin/faults                    rules of `faults`; POST takes one rule or a list
 GET    /admin/events?after=SEQ                     the event log behind an entry
@@ -78,6 +79,10 @@ def _resize_errors(world: World, _request: Request, at: dict[str, str], body: An
     control.set_resize_errors(world, at["pool"], **body)
 
 
+def _allocations(world: World, _request: Request, at: dict[str, str], body: Any) -> Any:
+    control.script_allocations(world, at["pool"], body["allocations"])
+
+
 def _faults(world: World, _request: Request, _at: dict[str, str], _body: Any) -> Any:
     return [fault.to_json() for fault in world.faults.rules]
 
@@ -115,6 +120,7 @@ _ROUTES: list[tuple[str, str, _Do]] = [
     ("GET", "/admin/jobs/{job}/tasks/{task}/body", _task_body),
     ("PUT", "/admin/pools/{pool}/capacity", _capacity),
     ("PUT", "/admin/pools/{pool}/resize-errors", _resize_errors),
+    ("PUT", "/admin/pools/{pool}/allocations", _allocations),
     ("GET", "/admin/faults", _faults),
     ("POST", "/admin/faults", _add_faults),
     ("DELETE", "/admin/faults", _clear_faults),

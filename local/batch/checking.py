@@ -126,6 +126,8 @@ def record(required: str = "", /, **properties: Check) -> Check:
             raise wrong(name, value, "an object is expected")
         prefix = f"{name}." if name else ""
         for key, entry in value.items():
+            if key.startswith("odata."):
+                continue  # an annotation, which comes along when a resource that was read is sent back
             if key not in properties:
                 raise BatchError(
                     "InvalidRequestBody", PropertyName=f"{prefix}{key}", Reason="the property is not known"

@@ -9,7 +9,9 @@ are knobs of the emulator.
       "root": "batch-nodes",         folder that holds the node directories of the process runner
       "event_log": null,             path of the event log (JSON lines); it is always kept in memory too
       "page_size": 1000,             entries of a list page unless the request asks for fewer
-      "quotas": {"active_jobs": 300, "pools": 100},
+      "quotas": {"active_jobs": 300, "pools": 100, "dedicated_cores": null, "low_priority_cores": null,
+                 "family_cores": {"standardNCSv3Family": 24}},    cores of dedicated nodes; null: any number
+      "vm_sizes": {"standard_x9": {"cores": 8, "family": "standardXFamily"}},    beside those of local.batch.vm_sizes
       "timings": {                   seconds
         "job_action_seconds": 1.0,     enabling, disabling, terminating
         "job_delete_seconds": 1.0,     deleting a job
@@ -35,6 +37,8 @@ are knobs of the emulator.
       "storage_identity": null,      how an identityReference reaches storage: {"token_url": ..., "secret": ...}, the
                                      managed identity endpoint of App Service, or {"account_key": "<base64>"}
       "faults": [],                  see local.batch.faults
+      "events": [],                  what happens by itself: see local.batch.event_script
+      "speed": 1.0,                  of a server's clock: at 60 a minute of the service passes in a second
       "pools": [{
         "id": "p", "vmSize": "standard_nc6s_v3", "taskSlotsPerNode": 1, "nodeFillType": "spread",
         "targetDedicatedNodes": 0, "targetLowPriorityNodes": 0, "metadata": [{"name": "n", "value": "v"}],
@@ -42,6 +46,8 @@ are knobs of the emulator.
                      {"min": 0, "max": 4, "bucket": "lowPriority" or "dedicated", "interval_seconds": 300},
         "start_seconds": null,             null: node_start_seconds
         "return_after_seconds": 60,        a preempted node comes back after this; null: not before it is told to
+        "allocations": [{"outcome": "fail" or "timeout", "nodes": 1, "code": "AllocationFailed"}],   its next growths
+                                           fail after so many nodes, or time out after the resizeTimeout
         "low_priority_available": null     how many low-priority nodes Azure has for the pool; null: any number
       }]
     }
@@ -54,12 +60,14 @@ from pathlib import Path
 from typing import Any
 
 from local.batch import formula
+from local.batch.event_script import ScriptedEvent, read
+from local.batch.state import ScriptedAllocation
+from local.batch.vm_sizes import VmSize
+from local.batch.world_file_error import WorldFileError
+
+__all__ = ["ACCOUNT_KEY", "PoolConfig", "WorldConfig", "WorldFileError"]
 
 ACCOUNT_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
-
-
-class WorldFileError(ValueError):
-    """The world file says something that the emulator does not understand."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,9 @@ class Account:
 class Quotas:
     active_jobs: int = 300
     pools: int = 100
+    dedicated_cores: int | None = None
+    low_priority_cores: int | None = None
+    family_cores: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,7 @@ class PoolConfig:
     start_seconds: float | None = None
     return_after_seconds: float | None = 60.0
     low_priority_available: int | None = None
+    allocations: tuple[ScriptedAllocation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,13 +158,20 @@ class WorldConfig:
     event_log: str | None = None
     page_size: int = 1000
     quotas: Quotas = Quotas()
+    vm_sizes: Mapping[str, VmSize] = field(default_factory=dict)
     timings: Timings = Timings()
     assumptions: Assumptions = Assumptions()
     images: Mapping[str, str] = field(default_factory=dict)
     task_environment: Mapping[str, str] = field(default_factory=dict)
     storage_identity: StorageIdentity | None = None
     faults: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[ScriptedEvent, ...] = ()
+    speed: float = 1.0
     pools: tuple[PoolConfig, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.speed <= 0:
+            raise WorldFileError(f"speed is more than 0, not {self.speed!r}")
 
     @classmethod
     def from_json(cls, world: Mapping[str, Any]) -> "WorldConfig":
@@ -166,8 +185,13 @@ class WorldConfig:
             known["storage_identity"] = StorageIdentity(
                 **_checked(StorageIdentity, known["storage_identity"], "storage_identity")
             )
+        known["vm_sizes"] = {
+            name.lower(): VmSize(**_checked(VmSize, size, f"vm_sizes.{name}"))
+            for name, size in known.get("vm_sizes", {}).items()
+        }
         known["pools"] = tuple(_pool(pool) for pool in known.get("pools", ()))
         known["faults"] = tuple(known.get("faults", ()))
+        known["events"] = tuple(read(event) for event in known.get("events", ()))
         return cls(**known)
 
     @classmethod
@@ -196,4 +220,13 @@ def _pool(value: Any) -> PoolConfig:
     if known.get("autoscale") is not None:
         known["autoscale"] = AutoScaleConfig(**_checked(AutoScaleConfig, known["autoscale"], f"pool {known['id']}"))
     known["metadata"] = tuple(known.get("metadata", ()))
+    known["allocations"] = tuple(scripted_allocation(one) for one in known.get("allocations", ()))
     return PoolConfig(**known)
+
+
+def scripted_allocation(value: Any) -> ScriptedAllocation:
+    """How one growth of a pool goes. Raises WorldFileError."""
+    known = _checked(ScriptedAllocation, value, "allocations[]")
+    if known.get("outcome") not in ("fail", "timeout"):
+        raise WorldFileError(f"an allocation's outcome is fail or timeout, not {known.get('outcome')!r}")
+    return ScriptedAllocation(**known)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from local.batch import allocation, node_life, render, task_life
+from local.batch.config import scripted_allocation
 from local.batch.errors import BatchError
 from local.batch.state import Node, ResizeError
 
@@ -45,7 +46,8 @@ def preempt_node(
         found = _any_running(world, pool) if node == ANY_RUNNING else world.node(pool, node)
         if state not in node_life.LOST_STATES:
             raise BatchError("InvalidPropertyValue", PropertyName="state", PropertyValue=state)
-        if found.state in node_life.LOST_STATES or (found.dedicated and state == "preempted"):
+        gone = (*node_life.LOST_STATES, "deallocated")
+        if found.state in gone or (found.dedicated and state == "preempted"):
             raise BatchError("OperationInvalidForCurrentState", f"The node is {found.state} or cannot be preempted.")
         owner = world.pool(pool)
         returns = owner.return_after_seconds if return_after_seconds == POOL_DEFAULT else return_after_seconds
@@ -105,6 +107,15 @@ def set_resize_errors(
         found.shortage = list(shortage) if later else []
         world.touch(found)
         world.tick()
+
+
+def script_allocations(world: World, pool: str, allocations: list[dict[str, Any]]) -> None:
+    """How the pool's next growths go, one after the other: `outcome` fail or timeout, with `nodes` nodes before and a
+    `code` other than AllocationFailed or AllocationTimedout. Raises WorldFileError."""
+    scripted = [scripted_allocation(allocation) for allocation in allocations]
+    with world.lock:
+        world.tick()
+        world.pool(pool).allocations = scripted
 
 
 def dump(world: World) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Every event has `seq`, `time` and `event`. From these a reader can tell what was
     run_ended, run_lost                   that run's process is gone: reported by its node, or with its node
     task_completed, task_deleted, task_forgotten    the task has come to its end
     job_state, node_state, pool_resizing, pool_steady, node_removed, autoscale, fault
+    scripted_event                        of the world file; `over`: it is undone; `code`: why it came to nothing
     request                               operation, method, decoded path without query, status, code
 """
 

@@ -25,8 +25,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from local.batch.config import WorldFileError
 from local.batch.request import Call
+from local.batch.world_file_error import WorldFileError
 
 
 @dataclass

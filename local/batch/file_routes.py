@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from local.batch.errors import BatchError
 from local.batch.iso8601 import format_time
-from local.batch.listing import http_date, page
+from local.batch.listing import check_times, http_date, page
 from local.batch.properties import FILE, FILE_FILTERS
 from local.batch.request import Call, Json, Response
 from local.batch.runner import FileEntry, Place
@@ -33,6 +33,7 @@ def get(world: World, call: Call) -> Response:
     """A file's bytes. With `ocp-range` only a part, and still with status 200."""
     place = _place(world, call)
     entry = _entry(world, call, place)
+    check_times(call, entry.modified)
     try:
         content = world.runner.read_file(place, entry.path)
     except FileNotFoundError:
@@ -46,11 +47,12 @@ def get(world: World, call: Call) -> Response:
         if first >= len(content):
             raise BatchError("InvalidRange")
         content = content[first : int(found[2]) + 1 if found[2] else None]
-    return Response(200, _headers(call, entry) | {"Content-Type": "application/octet-stream"}, content)
+    return Response(200, _headers(call, entry) | {"Content-Type": "text/plain"}, content)
 
 
 def properties(world: World, call: Call) -> Response:
     entry = _entry(world, call, _place(world, call))
+    check_times(call, entry.modified)
     return Response(
         200, _headers(call, entry) | {"Content-Length": str(entry.size_bytes), "Content-Type": "text/plain"}
     )
@@ -79,7 +81,7 @@ def _place(world: World, call: Call) -> Place:
         raise BatchError("TaskFilesUnavailable")
     pool = world.pools.get(place.pool.lower())
     node = pool.nodes.get(place.node) if pool else None
-    if node is None or node.boot != place.boot or not node.works:
+    if node is None or place.boot < node.disk_boot or not node.works:
         raise BatchError("TaskFilesUnavailable")
     return place
 

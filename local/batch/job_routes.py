@@ -8,7 +8,7 @@ from local.batch import job_life, render, shapes
 from local.batch.errors import BatchError
 from local.batch.listing import check_conditions, one, page, resource_headers
 from local.batch.properties import JOB, JOB_FILTERS
-from local.batch.request import Call, Response, json_response
+from local.batch.request import Call, Json, Response, json_response
 from local.batch.state import Job
 
 if TYPE_CHECKING:
@@ -50,14 +50,32 @@ def patch(world: World, call: Call) -> Response:
     job = _open_job(world, call)
     changes = {name: value for name, value in call.request.json().items() if value is not None}
     shapes.JOB_PATCH("", changes)
+    _check_changes(job, changes)
+    return _change(world, job, changes)
+
+
+def replace(world: World, call: Call) -> Response:
+    """What the body leaves out goes back to its default."""
+    job = _open_job(world, call)
+    changes = {name: value for name, value in call.request.json().items() if value is not None}
+    shapes.JOB_REPLACEMENT("", changes)
+    _check_changes(job, {"onAllTasksComplete": "noaction"} | changes)
+    for name in ("priority", "allowTaskPreemption", "maxParallelTasks", "onAllTasksComplete", "metadata"):
+        job.spec.pop(name, None)
+    return _change(world, job, {"constraints": {}} | changes)
+
+
+def _check_changes(job: Job, changes: Json) -> None:
     pool_info = changes.get("poolInfo")
     if pool_info and pool_info["poolId"].lower() != job.pool_id.lower() and job.state != "disabled":
         raise BatchError("OperationInvalidForCurrentState", "The pool can change only while the job is disabled.")
-    on_all_complete = str(changes.get("onAllTasksComplete", "")).lower()
-    if on_all_complete == "noaction" and job.ends_by_itself:
+    if str(changes.get("onAllTasksComplete", "")).lower() == "noaction" and job.ends_by_itself:
         raise BatchError(
             "InvalidPropertyValue", PropertyName="onAllTasksComplete", Reason="terminatejob is irreversible"
         )
+
+
+def _change(world: World, job: Job, changes: Json) -> Response:
     job.spec.update(changes)
     world.touch(job)
     if "constraints" in changes:
@@ -112,6 +130,12 @@ def task_counts(world: World, call: Call) -> Response:
             slots[state] += task.slots
     metadata = f"{call.request.base_url}/$metadata#taskcounts/@Element"
     return json_response(200, {"odata.metadata": metadata, "taskCounts": tasks, "taskSlotCounts": slots})
+
+
+def preparation_status(world: World, call: Call) -> Response:
+    """Jobs with a preparation or release task are not emulated, so no job has one."""
+    _job(world, call)
+    raise BatchError("JobPreparationTaskNotSpecified")
 
 
 def _job(world: World, call: Call) -> Job:

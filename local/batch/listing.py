@@ -25,7 +25,13 @@ def check_conditions(call: Call, resource: Resource) -> None:
         raise BatchError("ConditionNotMet")
     if if_none_match and _names(if_none_match, resource):
         raise BatchError("NotModified" if read else "ConditionNotMet")
-    modified = resource.modified.replace(microsecond=0)
+    check_times(call, resource.modified)
+
+
+def check_times(call: Call, modified: datetime) -> None:
+    """The same for If-Modified-Since and If-Unmodified-Since alone; HTTP knows only whole seconds."""
+    read = call.request.method in ("GET", "HEAD")
+    modified = modified.replace(microsecond=0)
     since, unmodified_since = _date(call, "if-modified-since"), _date(call, "if-unmodified-since")
     if since and modified <= since:
         raise BatchError("NotModified" if read else "ConditionNotMet")

@@ -13,24 +13,28 @@ if TYPE_CHECKING:
 LOST_STATES = ("preempted", "unusable", "unknown", "starttaskfailed")
 
 
-def begin(world: World, pool: Pool, node: Node) -> None:
-    """A node is made or comes back: creating, starting, idle."""
-    _set_state(world, node, "creating")
-    world.after(pool.start_seconds / 2, _boot, pool.id, node.id, node.boot)
+_BEFORE_BOOT = ("creating", "rebooting", "reimaging")
+
+
+def begin(world: World, pool: Pool, node: Node, state: str = "creating") -> None:
+    """A node is made, comes back or is started anew: creating (rebooting, reimaging), starting, idle."""
+    set_state(world, node, state)
+    step = _boot if state in _BEFORE_BOOT else _ready
+    world.after(pool.start_seconds / 2, step, pool.id, node.id, node.boot)
 
 
 def _boot(world: World, pool_id: str, node_id: str, boot: int) -> None:
     pool, node = find(world, pool_id, node_id, boot)
-    if pool and node and node.state == "creating":
+    if pool and node and node.state in _BEFORE_BOOT:
         node.booted = world.now
-        _set_state(world, node, "starting")
+        set_state(world, node, "starting")
         world.after(pool.start_seconds / 2, _ready, pool.id, node.id, boot)
 
 
 def _ready(world: World, pool_id: str, node_id: str, boot: int) -> None:
     _, node = find(world, pool_id, node_id, boot)
     if node and node.state == "starting":
-        _set_state(world, node, "idle")
+        set_state(world, node, "idle")
 
 
 def show_load(world: World, node: Node) -> None:
@@ -38,7 +42,7 @@ def show_load(world: World, node: Node) -> None:
     if node.state in ("idle", "running", "offline"):
         state = "running" if node.runs else "idle" if node.scheduling else "offline"
         if state != node.state:
-            _set_state(world, node, state)
+            set_state(world, node, state)
 
 
 def lose(
@@ -65,10 +69,12 @@ def lose(
         if stuck:
             del node.runs[run.number]
     world.runner.wipe_node(pool.id, node.id)
+    node.directories.clear()
+    node.action = ""
     if via_unusable_seconds is None:
         _gone(world, pool.id, node.id, node.boot, state, requeue_after_seconds, return_after_seconds)
     else:
-        _set_state(world, node, "unusable")
+        set_state(world, node, "unusable")
         world.after(
             via_unusable_seconds,
             _gone,
@@ -93,7 +99,7 @@ def _gone(
     _, node = find(world, pool_id, node_id, boot)
     if node is None:
         return
-    _set_state(world, node, state)
+    set_state(world, node, state)
     if requeue_after_seconds > 0:
         world.after(requeue_after_seconds, _requeue, pool_id, node_id, boot)
     else:
@@ -121,22 +127,23 @@ def bring_back(world: World, pool: Pool, node: Node) -> bool:
     """
     if node.state not in LOST_STATES:
         return False
-    if not node.dedicated and not has_capacity(pool):
+    if not node.dedicated and free_machines(pool, 1) < 1:
         node.waits_for_capacity = True
         return False
     _requeue(world, pool.id, node.id, node.boot)
     node.boot += 1
+    node.disk_boot = node.boot
     node.waits_for_capacity = False
     begin(world, pool, node)
     return True
 
 
-def has_capacity(pool: Pool) -> bool:
-    """Whether Azure has one more low-priority machine for the pool."""
+def free_machines(pool: Pool, wanted: int) -> int:
+    """How many of `wanted` low-priority machines Azure has for the pool."""
     if pool.low_priority_available is None:
-        return True
+        return wanted
     used = sum(1 for node in pool.nodes.values() if not node.dedicated and node.state != "preempted")
-    return used < pool.low_priority_available
+    return max(0, min(wanted, pool.low_priority_available - used))
 
 
 def leave(world: World, node: Node, option: str) -> None:
@@ -147,7 +154,7 @@ def leave(world: World, node: Node, option: str) -> None:
         for run in list(node.runs.values()):
             task_life.stop(world, run, "requeue" if option == "requeue" else "terminated")
         if node.works:
-            _set_state(world, node, "leavingpool")
+            set_state(world, node, "leavingpool")
 
 
 def remove(world: World, pool: Pool, node: Node) -> None:
@@ -166,6 +173,7 @@ def find(world: World, pool_id: str, node_id: str, boot: int) -> tuple[Pool | No
     return pool, node if node and node.boot == boot else None
 
 
-def _set_state(world: World, node: Node, state: str) -> None:
+def set_state(world: World, node: Node, state: str) -> None:
+    """The node enters another state."""
     world.move(node, state)
     world.log("node_state", pool=node.pool, node=node.id, state=state)

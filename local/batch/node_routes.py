@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from local.batch import render, shapes, task_life
+from local.batch import node_actions, render, shapes, task_life
 from local.batch.errors import BatchError
 from local.batch.listing import one, page
 from local.batch.properties import NODE, NODE_FILTERS
@@ -49,6 +49,32 @@ def enable_scheduling(world: World, call: Call) -> Response:
     node.scheduling = True
     world.touch(node)
     return Response(200)
+
+
+def reboot(world: World, call: Call) -> Response:
+    return _act(world, call, "rebooting", "nodeRebootOption")
+
+
+def reimage(world: World, call: Call) -> Response:
+    return _act(world, call, "reimaging", "nodeReimageOption")
+
+
+def deallocate(world: World, call: Call) -> Response:
+    return _act(world, call, "deallocating", "nodeDeallocateOption")
+
+
+def start(world: World, call: Call) -> Response:
+    node_actions.start(world, world.pool(call.pool), world.node(call.pool, call.node))
+    return Response(202)
+
+
+def _act(world: World, call: Call, action: str, option: str) -> Response:
+    """The body is optional; tasks are requeued unless it says otherwise."""
+    node = world.node(call.pool, call.node)
+    body = call.request.json() if call.request.body else {}
+    shapes.NODE_ACTIONS[option]("", body)
+    node_actions.ask(world, node, action, str(body.get(option) or "requeue").lower())
+    return Response(202)
 
 
 def _node(world: World, call: Call) -> Node:

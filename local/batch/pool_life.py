@@ -35,6 +35,7 @@ def add_configured_pool(world: World, config: PoolConfig) -> None:
         pool.start_seconds = config.start_seconds
     pool.return_after_seconds = config.return_after_seconds
     pool.low_priority_available = config.low_priority_available
+    pool.allocations = list(config.allocations)
     if config.autoscale:
         pool.autoscale_min, pool.autoscale_max = config.autoscale.min, config.autoscale.max
         pool.autoscale_bucket = config.autoscale.bucket
@@ -50,7 +51,8 @@ def add_pool(world: World, spec: Spec) -> Pool:
     if spec.get("enableAutoScale"):
         outcome = autoscale.start(world, pool)
         pool.target_dedicated, pool.target_low_priority = outcome.dedicated, outcome.low_priority
-    allocation.resize(world, pool, pool.target_dedicated, pool.target_low_priority, "requeue")
+    timeout = spec.get("resizeTimeout") or ""
+    allocation.resize(world, pool, pool.target_dedicated, pool.target_low_priority, "requeue", timeout)
     return pool
 
 

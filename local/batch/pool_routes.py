@@ -93,7 +93,6 @@ def resize(world: World, call: Call) -> Response:
     if pool.allocation_state != "steady":
         raise BatchError("PoolBeingResized")
     option = str(body.get("nodeDeallocationOption") or "requeue").lower()
-    option = "taskcompletion" if option == "retaineddata" else option
     dedicated, low_priority = body.get("targetDedicatedNodes"), body.get("targetLowPriorityNodes")
     allocation.resize(
         world,
@@ -101,8 +100,40 @@ def resize(world: World, call: Call) -> Response:
         pool.target_dedicated if dedicated is None else dedicated,
         pool.target_low_priority if low_priority is None else low_priority,
         option,
+        body.get("resizeTimeout") or "",
     )
     return Response(202, resource_headers(pool))
+
+
+def remove_nodes(world: World, call: Call) -> Response:
+    """Azure Batch removes at most 100 nodes with one request, while the pool's allocation state is steady."""
+    pool = usable_pool(world, call)
+    body = call.request.json()
+    shapes.POOL_REMOVE_NODES("", body)
+    _check_resize_timeout(body)
+    if not body["nodeList"]:
+        raise BatchError("InvalidPropertyValue", PropertyName="nodeList", Reason="at least one node is needed")
+    if pool.autoscale:
+        raise BatchError("OperationNotValidOnPool", "The pool scales automatically.")
+    if pool.allocation_state != "steady":
+        raise BatchError("PoolBeingResized")
+    nodes = {node.id: node for node in (world.node(pool.id, id) for id in body["nodeList"])}
+    option = str(body.get("nodeDeallocationOption") or "requeue").lower()
+    allocation.remove_nodes(world, pool, nodes.values(), option, body.get("resizeTimeout") or "")
+    return Response(202, resource_headers(pool))
+
+
+def replace_properties(world: World, call: Call) -> Response:
+    """What the body leaves out is removed from the pool."""
+    pool = usable_pool(world, call)
+    body = call.request.json()
+    shapes.POOL_PROPERTIES("", body)
+    for name in ("startTask", "applicationPackageReferences", "metadata"):
+        pool.spec.pop(name, None)
+        if body.get(name):
+            pool.spec[name] = body[name]
+    world.touch(pool)
+    return Response(204, resource_headers(pool))
 
 
 def stop_resize(world: World, call: Call) -> Response:

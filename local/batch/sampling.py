@@ -36,7 +36,7 @@ def _take(world: World, pool_id: str, number: int) -> None:
 
 def present(world: World, pool: Pool) -> Values:
     """Every metric's value now. Counted once for all pools as long as nothing changes."""
-    if world.metrics is None or world.metrics[0] != world.changes:
+    if world.metrics is None or world.metrics[0] != world.changes or world.changed:
         world.metrics = (world.changes, _count(world))
     return world.metrics[1][pool.id.lower()]
 

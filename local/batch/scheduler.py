@@ -64,7 +64,7 @@ def plan(
 
 def takes_tasks(node: Node) -> bool:
     """Whether a node may be given a task at all."""
-    return node.state in ("idle", "running") and node.scheduling and not node.leaving
+    return node.state in ("idle", "running") and node.scheduling and not node.leaving and not node.action
 
 
 def _in_order(jobs: Iterable[Job]) -> Iterator[tuple[Job, Task]]:

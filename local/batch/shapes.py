@@ -93,6 +93,7 @@ NEW_TASK = record(
     dependsOn=not_emulated,
     applicationPackageReferences=_PACKAGES,
 )
+TASK_REPLACEMENT = record(constraints=_TASK_CONSTRAINTS)
 TASK_COLLECTION = record("value", value=many(anything, 100))
 
 _JOB_CONSTRAINTS = record(maxWallClockTime=duration, maxTaskRetryCount=_RETRIES)
@@ -128,6 +129,16 @@ JOB_PATCH = record(
     onAllTasksComplete=_ON_ALL_COMPLETE,
     metadata=_METADATA,
     networkConfiguration=_JOB_NETWORK,
+)
+JOB_REPLACEMENT = record(
+    "poolInfo",
+    priority=_PRIORITY,
+    allowTaskPreemption=boolean,
+    maxParallelTasks=_RETRIES,
+    constraints=_JOB_CONSTRAINTS,
+    poolInfo=_POOL_INFO,
+    onAllTasksComplete=_ON_ALL_COMPLETE,
+    metadata=_METADATA,
 )
 JOB_DISABLE = record("disableTasks", disableTasks=one_of("requeue", "terminate", "wait"))
 JOB_TERMINATE = record(terminateReason=text())
@@ -209,4 +220,18 @@ POOL_RESIZE = record(
 )
 POOL_ENABLE_AUTOSCALE = record(autoScaleFormula=formula_text, autoScaleEvaluationInterval=_INTERVAL)
 POOL_EVALUATE_AUTOSCALE = record("autoScaleFormula", autoScaleFormula=formula_text)
+POOL_REMOVE_NODES = record(
+    "nodeList", nodeList=many(text(), 100), resizeTimeout=duration, nodeDeallocationOption=_DEALLOCATION
+)
+POOL_PROPERTIES = record(
+    "applicationPackageReferences metadata",
+    startTask=_START_TASK,
+    applicationPackageReferences=_PACKAGES,
+    certificateReferences=anything,
+    metadata=_METADATA,
+    targetNodeCommunicationMode=anything,
+)
+NODE_ACTIONS = {
+    name: record(**{name: _DEALLOCATION}) for name in ("nodeRebootOption", "nodeReimageOption", "nodeDeallocateOption")
+}
 NODE_DISABLE_SCHEDULING = record(nodeDisableSchedulingOption=one_of("requeue", "terminate", "taskcompletion"))

@@ -115,7 +115,12 @@ class Job(Resource):
 
 @dataclass
 class Node(Resource):
-    """`leaving` is the deallocation option with which the node is being removed from its pool."""
+    """`leaving` is the deallocation option with which the node is being removed from its pool.
+
+    action: what it is to do once its tasks are gone: rebooting, reimaging or deallocating.
+    boot: how often it has started. disk_boot: the start since which its disk is the same.
+    directories: (job, task) -> the latest run that made the task's directory here, and its place.
+    """
 
     pool: str = ""
     dedicated: bool = False
@@ -124,6 +129,9 @@ class Node(Resource):
     booted: datetime | None = None
     scheduling: bool = True
     leaving: str = ""
+    action: str = ""
+    disk_boot: int = 1
+    directories: dict[tuple[str, str], tuple[int, Place]] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     recent: list[tuple[str, str]] = field(default_factory=list)
     waits_for_capacity: bool = False
@@ -146,6 +154,15 @@ class ResizeError:
     message: str
 
 
+@dataclass(frozen=True)
+class ScriptedAllocation:
+    """How the next growth of a pool goes: it gets at most `nodes` nodes, then it fails or times out with `code`."""
+
+    outcome: str
+    nodes: int = 0
+    code: str = ""
+
+
 @dataclass
 class Pool(Resource):
     """`shortage` are errors injected into the next resizes. `autoscale_by_rule`: by the world file's plain rule, not by
@@ -160,6 +177,7 @@ class Pool(Resource):
     resize_number: int = 0
     resize_errors: list[ResizeError] = field(default_factory=list)
     shortage: list[ResizeError] = field(default_factory=list)
+    allocations: list[ScriptedAllocation] = field(default_factory=list)
     allocated: bool = True
     autoscale: bool = False
     autoscale_by_rule: bool = False

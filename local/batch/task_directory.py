@@ -1,5 +1,6 @@
 """A task's directory on a node: where it is, what the task learns about it, what is in it."""
 
+import contextlib
 import os
 import shutil
 import stat
@@ -34,7 +35,11 @@ class TaskDirectory:
             (self.path / name).touch()
 
     def wipe(self) -> None:
+        """The directory goes, and with the job's last one the job's folders: nobody sees who was here."""
         shutil.rmtree(self.path, ignore_errors=True)
+        for folder in (self.path.parent, self.path.parent.parent):
+            with contextlib.suppress(OSError):  # other tasks' directories are there
+                folder.rmdir()
 
     def environment(self, order: RunOrder, account_name: str) -> dict[str, str]:
         """The task's environment: a little of the node's, Batch's variables, the task's own."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
-from local.batch import exit_conditions
+from local.batch import exit_conditions, retention
+from local.batch.retention import node_of
 from local.batch.runner import Failure, Place, RunEnd, RunOrder
 from local.batch.state import Job, Node, Run, Spec, Task, seconds_of
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 _RANK = {"": 0, "requeue": 1, "expired": 2, "terminated": 2, "deleted": 3}
 _UNLIMITED_SECONDS = float("inf")
-_RETENTION_SECONDS = 7 * 86400.0
 
 
 def create(world: World, job: Job, spec: Spec) -> Task:
@@ -33,12 +33,13 @@ def start(world: World, job: Job, task: Task, node: Node) -> None:
     run = Run(world.number(), job.id.lower(), task.id.lower(), place, task.slots, world.now)
     world.runs[run.number] = node.runs[run.number] = task.run = run
     task.start_time, task.place, task.files_cleaned = world.now, place, False
+    retention.note_start(node, place, run.number)
     job.running += 1
     node.tasks_run += 1
     node.recent = [(job.id, task.id), *(entry for entry in node.recent if entry != (job.id, task.id))][:10]
     world.move(task, "running")
     world.log("task_started", job=job.id, task=task.id, pool=node.pool, node=node.id, run=run.number, slots=run.slots)
-    world.after(seconds_of(task.constraint("maxWallClockTime"), _UNLIMITED_SECONDS), _expire, run.number)
+    watch_wall_clock(world, task, run)
     world.runner.start(RunOrder(run.number, place, node.dedicated, task.spec, _environment(world, job, task)))
 
 
@@ -66,11 +67,9 @@ def run_ended(world: World, number: int, end: RunEnd) -> None:
     world.log("run_ended", **_names(run), run=number, exit_code=end.exit_code, killed=end.killed or None)
     job, task = find(world, run)
     if job is None or task is None:
-        world.runner.wipe_task(run.place)
+        retention.wipe(world, run.place)
         return
-    world.after(
-        seconds_of(task.constraint("retentionTime"), _RETENTION_SECONDS), _clean_up, run.job, run.task, run.place
-    )
+    retention.note_end(world, task, run.place, number)
     if end.killed and run.why_stopped == "requeue":
         put_back(world, job, task, "user")
     elif end.killed and run.why_stopped:
@@ -121,7 +120,7 @@ def complete(world: World, job: Job, task: Task, exit_code: int | None, failure:
     job.succeeded += failure is None
     task.end_time, task.exit_code, task.failure = world.now, exit_code, failure
     task.result = "failure" if failure else "success"
-    node = _node(world, task.place)
+    node = node_of(world, task.place)
     if node and not failure:
         node.tasks_succeeded += 1
     action = exit_conditions.job_action(job, task)
@@ -155,8 +154,7 @@ def remove(world: World, job: Job, task: Task, event: str = "task_deleted") -> N
         job.running -= 1
         if task.run.stuck:
             release(world, task.run)
-    elif task.place:
-        world.runner.wipe_task(task.place)
+    retention.wipe_everywhere(world, job, task)
     if task.state == "completed":
         job.completed -= 1
         job.succeeded -= task.result == "success"
@@ -169,7 +167,7 @@ def remove(world: World, job: Job, task: Task, event: str = "task_deleted") -> N
 def release(world: World, run: Run) -> None:
     """The run's slots are free."""
     world.runs.pop(run.number, None)
-    node = _node(world, run.place)
+    node = node_of(world, run.place)
     if node and node.runs.pop(run.number, None):
         world.changed = True
 
@@ -187,11 +185,6 @@ def ended_failure(world: World, why: str) -> Failure:
         category = world.config.assumptions.expired_task_category
         return Failure("TaskEnded", category, "The task was ended: it ran longer than its maxWallClockTime")
     return Failure("TaskEnded", "usererror", "The task was ended at the request of a user")
-
-
-def _node(world: World, place: Place | None) -> Node | None:
-    pool = world.pools.get(place.pool.lower()) if place else None
-    return pool.nodes.get(place.node) if pool and place else None
 
 
 def _wait(world: World, job: Job, task: Task) -> None:
@@ -220,18 +213,18 @@ def _leave_queue(job: Job, task: Task) -> None:
         del job.queue[index]
 
 
-def _expire(world: World, number: int) -> None:
+def watch_wall_clock(world: World, task: Task, run: Run) -> None:
+    """End the run when the task's maxWallClockTime, counted from the run's start, is over."""
+    limit = task.constraint("maxWallClockTime")
+    age = (world.now - run.started).total_seconds()
+    world.after(seconds_of(limit, _UNLIMITED_SECONDS) - age, _expire, run.number, limit)
+
+
+def _expire(world: World, number: int, limit: str | None) -> None:
     run = world.runs.get(number)
-    if run:
+    _, task = find(world, run) if run else (None, None)
+    if run and task and task.constraint("maxWallClockTime") == limit:
         stop(world, run, "expired")
-
-
-def _clean_up(world: World, job_id: str, task_id: str, place: Place) -> None:
-    job = world.jobs.get(job_id)
-    task = job.tasks.get(task_id) if job else None
-    if task and task.place == place and task.run is None:
-        task.files_cleaned = True
-        world.runner.wipe_task(place)
 
 
 def _forget(world: World, job_id: str, task_id: str, number: int, revision: int) -> None:

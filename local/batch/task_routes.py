@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from local.batch import job_routes, render, shapes, task_life
 from local.batch.errors import BatchError
-from local.batch.listing import check_conditions, http_date, one, page, resource_headers
+from local.batch.iso8601 import format_time
+from local.batch.listing import check_conditions, one, page, resource_headers
 from local.batch.properties import TASK, TASK_FILTERS
 from local.batch.request import Call, Json, Response, json_response
 from local.batch.state import Job, Task
@@ -72,6 +73,29 @@ def terminate(world: World, call: Call) -> Response:
     else:
         task_life.complete(world, job, task, None, task_life.ended_failure(world, "terminated"))
     return Response(204, resource_headers(task))
+
+
+def replace(world: World, call: Call) -> Response:
+    """New constraints; what the body leaves out goes back to its default. A running task keeps its start time."""
+    task = _task(world, call)
+    job = world.job(call.job)
+    body = call.request.json()
+    shapes.TASK_REPLACEMENT("", body)
+    if job.state == "deleting":
+        raise BatchError("JobBeingDeleted")
+    if task.state == "completed":
+        raise BatchError("TaskCompleted")
+    task.spec = task.spec | {"constraints": body.get("constraints")}
+    world.touch(task)
+    if task.run:
+        task_life.watch_wall_clock(world, task, task.run)
+    return Response(200, resource_headers(task))
+
+
+def subtasks(world: World, call: Call) -> Response:
+    """Only multi-instance tasks have subtasks, and those are not emulated."""
+    _task(world, call)
+    return json_response(200, {"odata.metadata": f"{call.request.base_url}/$metadata#subtasks", "value": []})
 
 
 def reactivate(world: World, call: Call) -> Response:
@@ -142,6 +166,6 @@ def _add_one(world: World, job: Job, spec: Any, base_url: str) -> Json:
         "taskId": task.id,
         "status": "success",
         "eTag": task.etag,
-        "lastModified": http_date(task.modified),
+        "lastModified": format_time(task.modified),
         "location": f"{base_url}/jobs/{job.id}/tasks/{task.id}",
     }

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from local.batch import allocation, job_life, pool_life, scheduler, task_life
+from local.batch import allocation, job_life, node_actions, pool_life, scheduler, scripted_events, task_life
 from local.batch.clock import Clock, ManualClock
 from local.batch.config import WorldConfig
 from local.batch.errors import BatchError
 from local.batch.events import EventLog
-from local.batch.faults import Faults
+from local.batch.faults import Fault, Faults
 from local.batch.handling import answer
 from local.batch.request import Json, Request, Response
 from local.batch.runner import RunEnd, Runner
@@ -44,6 +44,7 @@ class World:
 
     def _begin(self) -> None:
         self.faults = Faults(self.config.faults)
+        self.scripted_faults: dict[int, Fault] = {}
         self.now = self.clock.now()
         self.pools: dict[str, Pool] = {}
         self.jobs: dict[str, Job] = {}
@@ -55,6 +56,7 @@ class World:
         self._timers: list[tuple[datetime, int, Callable[..., None], tuple[Any, ...]]] = []
         for pool in self.config.pools:
             pool_life.add_configured_pool(self, pool)
+        scripted_events.schedule(self)
         self.tick()
 
     @classmethod
@@ -150,6 +152,7 @@ class World:
             self.changed = False
             self.changes += 1
             job_life.settle(self)
+            node_actions.settle(self)
             allocation.settle(self)
             scheduler.schedule(self)
 

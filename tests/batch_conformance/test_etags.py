@@ -13,10 +13,10 @@ def resources(wire: Wire) -> None:
     wire.task()
 
 
+@pytest.mark.parametrize(("path", "status"), [("/jobs/job/tasks/task/terminate", 204), ("/jobs/job/terminate", 202)])
 @pytest.mark.parametrize(
-    ("path", "status"), [("/jobs/job/tasks/task/terminate", 204), ("/jobs/job/terminate", 202)]
+    "headers", [{"Content-Length": "0"}, {"Content-Length": "0", "Content-Type": "application/json"}]
 )
-@pytest.mark.parametrize("headers", [{"Content-Length": "0"}, {"Content-Length": "0", "Content-Type": "application/json"}])
 def test_a_post_without_a_body(wire: Wire, path: str, status: int, headers: dict[str, str]) -> None:
     answer = wire.raw("POST", f"{path}?api-version={VERSION}", None, BEARER | headers)
 

@@ -65,3 +65,8 @@ def test_no_api_version_is_400(wire: Wire) -> None:
 
     assert answer.refusal == (400, "MissingRequiredQueryParameter")
     assert {"key": "QueryParameterName", "value": "api-version"} in answer.json()["values"]
+
+
+def test_a_timeout_of_the_server_is_taken(wire: Wire) -> None:
+    assert wire.send("GET", "/pools", timeOut="1").status == 200
+    assert wire.send("POST", "/jobs", {"id": "job", "poolInfo": {"poolId": "pool"}}, timeOut="30").status == 201

@@ -79,7 +79,7 @@ class Wire:
 
     def get(self, path: str, **query: str) -> Any:
         """A body that is there."""
-        answer = self.send("GET", path, **query)
+        answer = self.send("GET", path, None, None, VERSION, **query)
         assert answer.status == 200, answer.body
         return answer.json()
 
@@ -130,10 +130,15 @@ class Wire:
 
 
 @contextmanager
-def account(nodes: int = 1, slots: int = 1, pool: Mapping[str, Any] | None = None, **keys: Any) -> Iterator[Wire]:
+def account(
+    nodes: int = 1,
+    slots: int = 1,
+    pool: Mapping[str, Any] | None = None,
+    runner: ScriptedRunner | None = None,
+    **keys: Any,
+) -> Iterator[Wire]:
     """An account whose pool has idle low-priority nodes. `pool` and `keys` add to the pool and to the world file."""
     base = {"id": POOL, "targetLowPriorityNodes": nodes, "taskSlotsPerNode": slots, "start_seconds": 0}
-    world = World.from_json({"pools": [base | dict(pool or {})], **keys})
-    runner = world.runner
-    with serving(world) as endpoint:
-        yield Wire(endpoint, runner if isinstance(runner, ScriptedRunner) else None)
+    runner = runner or ScriptedRunner()
+    with serving(World.from_json({"pools": [base | dict(pool or {})], **keys}, runner=runner)) as endpoint:
+        yield Wire(endpoint, runner)

@@ -25,10 +25,6 @@ ABSENT: dict[str, Callable[[BatchClient], Any]] = {
     "list_applications": _listed(lambda c: c.list_applications()),
     "get_application": lambda c: c.get_application("application"),
     "list_pool_usage_metrics": _listed(lambda c: c.list_pool_usage_metrics()),
-    "list_job_preparation_and_release_task_status": _listed(
-        lambda c: c.list_job_preparation_and_release_task_status("job")
-    ),
-    "list_subtasks": _listed(lambda c: c.list_subtasks("job", "task")),
     "create_job_schedule": lambda c: c.create_job_schedule({"id": "schedule"} | _SCHEDULE),
     "list_job_schedules": _listed(lambda c: c.list_job_schedules()),
     "get_job_schedule": lambda c: c.get_job_schedule("schedule"),

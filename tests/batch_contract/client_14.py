@@ -1,8 +1,8 @@
 """Runs azure-batch 14.2.0 for a test: reads one call per line, writes one answer per line, both JSON.
 
-A call is {"endpoint": ..., "call": "job.add", "arguments": [...], "options": {...}}. An argument {"model": "JobAddParameter",
-...} becomes that model of the SDK, with the other entries as its properties. The answer is {"result": ...}, models as
-Batch would send them, or {"error": {"status", "code", "message"}}. Command line: account name and key.
+A call is {"endpoint": ..., "call": "job.add", "arguments": [...], "options": {...}}. An argument that is an object with
+a "model", such as {"model": "JobAddParameter", "id": "j"}, becomes that model of the SDK. The answer is an object with
+"result", models as Batch would send them, or with "error": status, code, message. Command line: account name and key.
 
 Only what this file imports may be installed where it runs: it shares no code with the tests.
 """
@@ -26,7 +26,8 @@ def main() -> None:
         request = json.loads(line)
         with _batch.BatchServiceClient(credentials, request["endpoint"]) as client:
             client.config.retry_policy.policy.total = 0
-            print(json.dumps(_answer(client, request)), flush=True)
+            sys.stdout.write(json.dumps(_answer(client, request)) + "\n")
+            sys.stdout.flush()
 
 
 def _answer(client: Any, request: dict[str, Any]) -> dict[str, Any]:

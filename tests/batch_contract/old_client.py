@@ -71,7 +71,9 @@ def installed_python() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one of several test processes installs, the others wait
         if not ready.exists() or ready.read_text() != _REQUIREMENTS.read_text():
             _run(sys.executable, "-m", "venv", "--clear", str(_ENVIRONMENT))
-            _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(_REQUIREMENTS))
+            _run(
+                str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(_REQUIREMENTS)
+            )
             ready.write_text(_REQUIREMENTS.read_text())
     return python
 

@@ -68,6 +68,11 @@ def _formula(text: str = "$TargetDedicatedNodes = 1;", **options: Any) -> models
     return models.BatchPoolEnableAutoScaleOptions(auto_scale_formula=text, **options)
 
 
+def _no_node(method: str) -> Refusal:
+    options = _NODE_OPTIONS[method]
+    return Refusal(method, 404, "NodeNotFound", lambda c: getattr(c, method)(POOL, _NO_NODE, options))
+
+
 def _closed(stand: Stand) -> None:
     stand.job()
     stand.client.begin_terminate_job("job", options=_REASON, polling_interval=1).wait(30)
@@ -107,7 +112,9 @@ POOLS = [
     Refusal("replace_pool_properties", *_NO_POOL, lambda c: c.replace_pool_properties("none", _REPLACE_POOL)),
     Refusal("begin_delete_pool", *_NO_POOL, lambda c: c.begin_delete_pool("none")),
     Refusal("begin_resize_pool", *_NO_POOL, lambda c: c.begin_resize_pool("none", _resize())),
-    Refusal("begin_resize_pool", 409, "PoolBeingResized", lambda c: c.begin_resize_pool(POOL, _resize()), Stand.leaving),
+    Refusal(
+        "begin_resize_pool", 409, "PoolBeingResized", lambda c: c.begin_resize_pool(POOL, _resize()), Stand.leaving
+    ),
     Refusal(
         "begin_resize_pool",
         409,
@@ -191,15 +198,7 @@ NODES = [
         "NodeAlreadyInTargetSchedulingState",
         lambda c: c.enable_node_scheduling(POOL, next(iter(c.list_nodes(POOL))).id),
     ),
-    *(
-        Refusal(
-            method,
-            404,
-            "NodeNotFound",
-            lambda c, method=method, options=options: getattr(c, method)(POOL, _NO_NODE, options),
-        )
-        for method, options in _NODE_OPTIONS.items()
-    ),
+    *(_no_node(method) for method in _NODE_OPTIONS),
     Refusal("begin_start_node", 404, "NodeNotFound", lambda c: c.begin_start_node(POOL, _NO_NODE)),
 ]
 
@@ -244,6 +243,18 @@ JOBS = [
         "begin_terminate_job", 409, "JobCompleted", lambda c: c.begin_terminate_job("job", options=_REASON), _closed
     ),
     Refusal("begin_delete_job", *_NO_JOB, lambda c: c.begin_delete_job("job")),
+    Refusal(
+        "list_job_preparation_and_release_task_status",
+        409,
+        "JobPreparationTaskNotSpecified",
+        lambda c: _all(c.list_job_preparation_and_release_task_status("job")),
+        Stand.job,
+    ),
+    Refusal(
+        "list_job_preparation_and_release_task_status",
+        *_NO_JOB,
+        lambda c: _all(c.list_job_preparation_and_release_task_status("job")),
+    ),
     Refusal("get_job_task_counts", *_NO_JOB, lambda c: c.get_job_task_counts("job")),
 ]
 
@@ -252,10 +263,10 @@ TASKS = [
     Refusal("create_task", 409, "TaskExists", lambda c: c.create_task("job", _task("TASK")), _two),
     Refusal("create_task", 409, "JobCompleted", lambda c: c.create_task("job", _task()), _closed),
     Refusal("create_task", *_WRONG_VALUE, lambda c: c.create_task("job", _task("a.b")), Stand.job),
+    Refusal("create_task", *_WRONG_VALUE, lambda c: c.create_task("job", _task(command_line="x" * 32769)), Stand.job),
     Refusal(
-        "create_task", *_WRONG_VALUE, lambda c: c.create_task("job", _task(command_line="x" * 32769)), Stand.job
+        "create_task", 400, "OutOfRangeInput", lambda c: c.create_task("job", _task(required_slots=257)), Stand.job
     ),
-    Refusal("create_task", 400, "OutOfRangeInput", lambda c: c.create_task("job", _task(required_slots=257)), Stand.job),
     Refusal(
         "create_task",
         *_WRONG_VALUE,
@@ -270,6 +281,7 @@ TASKS = [
     Refusal("get_task", *_NO_TASK, lambda c: c.get_task("job", "task"), Stand.job),
     Refusal("list_tasks", *_NO_JOB, lambda c: _all(c.list_tasks("job"))),
     Refusal("list_tasks", *_WRONG_QUERY, lambda c: _all(c.list_tasks("job", filter="state eq")), Stand.job),
+    Refusal("list_subtasks", *_NO_TASK, lambda c: _all(c.list_subtasks("job", "task")), Stand.job),
     Refusal("replace_task", *_NO_TASK, lambda c: c.replace_task("job", "task", models.BatchTask()), Stand.job),
     Refusal("terminate_task", *_NO_TASK, lambda c: c.terminate_task("job", "task"), Stand.job),
     Refusal("terminate_task", 409, "TaskCompleted", lambda c: c.terminate_task("job", "task"), Stand.ended),

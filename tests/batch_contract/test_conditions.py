@@ -123,7 +123,9 @@ def _refused(call: Call, client: BatchClient, **conditions: Any) -> HttpResponse
 
 def test_every_method_that_takes_conditions_is_here() -> None:
     methods = {name: member for base in BatchClient.__mro__ for name, member in vars(base).items() if name[0] != "_"}
-    conditional = {name for name, method in methods.items() if "match_condition" in inspect.signature(method).parameters}
+    conditional = {
+        name for name, method in methods.items() if "match_condition" in inspect.signature(method).parameters
+    }
 
     assert set(_CALLS) == conditional - set(ABSENT)
 
@@ -185,3 +187,19 @@ def test_what_has_not_changed_is_not_sent_again(stand: Stand, method: str) -> No
         assert _refused(call, stand.client, **condition).status_code == 304
     call(stand.client, etag="0x8D0", match_condition=MatchConditions.IfModified)
     call(stand.client, if_modified_since=stand.world.now - timedelta(hours=1))
+
+
+@pytest.mark.parametrize("method", ["download_task_file", "get_task_file_properties"])
+def test_a_file_is_sent_or_not_by_the_time_of_its_change(stand: Stand, method: str) -> None:
+    _two(stand)
+
+    def call(client: BatchClient, **conditions: Any) -> None:
+        found = getattr(client, method)("job", "task", "stdout.txt", **conditions)
+        if method == "download_task_file":
+            assert b"".join(found) == b""
+
+    now, earlier = stand.world.now, stand.world.now - timedelta(days=30)
+    call(stand.client, if_modified_since=earlier)
+    call(stand.client, if_unmodified_since=now)
+    assert _refused(call, stand.client, if_modified_since=now).status_code == 304
+    assert _refused(call, stand.client, if_unmodified_since=earlier).status_code == 412

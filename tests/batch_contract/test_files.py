@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
-
 import pytest
-from azure.core.exceptions import HttpResponseError
 
 from tests.batch_contract.stand import Stand
 
@@ -64,19 +59,3 @@ def test_delete_task_file(stand: Stand) -> None:
         "stderr.txt",
         "wd",
     }
-
-
-def test_conditions_of_file_requests(stand: Stand) -> None:
-    now = stand.world.now
-    earlier = now - timedelta(days=30)
-    calls: list[Callable[..., Any]] = [
-        lambda **if_: b"".join(stand.client.download_task_file("job", "task", _LOG, **if_)),
-        lambda **if_: stand.client.get_task_file_properties("job", "task", _LOG, **if_),
-    ]
-    for call in calls:
-        call(if_modified_since=earlier)
-        call(if_unmodified_since=now)
-        for condition, status in (({"if_modified_since": now}, 304), ({"if_unmodified_since": earlier}, 412)):
-            with pytest.raises(HttpResponseError) as refused:
-                call(**condition)
-            assert refused.value.status_code == status

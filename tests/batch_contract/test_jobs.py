@@ -121,7 +121,9 @@ def test_begin_enable_job(stand: Stand) -> None:
     stand.job()
     stand.task()
     wait(
-        stand.client.begin_disable_job("job", models.BatchJobDisableOptions(disable_tasks="requeue"), polling_interval=1)
+        stand.client.begin_disable_job(
+            "job", models.BatchJobDisableOptions(disable_tasks="requeue"), polling_interval=1
+        )
     )
 
     wait(stand.client.begin_enable_job("job", polling_interval=1))

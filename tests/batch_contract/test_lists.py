@@ -30,6 +30,8 @@ _FILTERS = {
     "list_tasks": ("executionInfo/exitCode gt 0 or state eq 'running'", 2),
     "list_task_files": ("startswith(name,'wd/')", 1),
 }
+#: Refused for every job that the emulator takes.
+_NEVER_LONG = {"list_job_preparation_and_release_task_status"}
 _SELECTABLE = ("list_pools", "list_nodes", "list_jobs", "list_tasks")
 
 
@@ -54,7 +56,7 @@ def test_every_list_is_here() -> None:
     methods = {name: member for base in BatchClient.__mro__ for name, member in vars(base).items() if name[0] != "_"}
     lists = {name for name, method in methods.items() if "max_results" in inspect.signature(method).parameters}
 
-    assert set(_LISTS) == lists - set(ABSENT)
+    assert set(_LISTS) | _NEVER_LONG == lists - set(ABSENT)
 
 
 @pytest.mark.parametrize("method", sorted(_LISTS))

@@ -148,6 +148,13 @@ def test_list_tasks(stand: Stand) -> None:
     assert done[0].state is None
 
 
+def test_list_subtasks(stand: Stand) -> None:
+    stand.job()
+    stand.task()
+
+    assert list(stand.client.list_subtasks("job", "task")) == []
+
+
 def test_replace_task(stand: Stand) -> None:
     stand.job(max_parallel_tasks=1)
     stand.task("first")

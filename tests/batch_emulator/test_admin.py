@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from azure.batch import BatchClient
+from azure.batch import BatchClient, models
 
 from local.batch import RealClock, World
 from tests.batch_emulator.support import POOL, make_client, make_job, make_task, states
@@ -117,3 +117,16 @@ def test_the_world_at_a_glance(world: World) -> None:
 )
 def test_wrong_requests_are_refused(world: World, method: str, path: str, body: bytes, status: int) -> None:
     assert world.handle(method, path, {}, {}, body).status == status
+
+
+def test_how_the_next_growth_goes(client: BatchClient, world: World) -> None:
+    _admin(world, "PUT", f"/pools/{POOL}/allocations", {"allocations": [{"outcome": "fail", "nodes": 1}]})
+
+    client.begin_resize_pool(POOL, models.BatchPoolResizeOptions(target_low_priority_nodes=5))
+    world.advance(10)
+
+    pool = client.get_pool(POOL)
+    assert pool.current_low_priority_nodes == 2
+    assert [error.code for error in pool.resize_errors or ()] == ["AllocationFailed"]
+    wrong = json.dumps({"allocations": [{"outcome": "perhaps"}]}).encode()
+    assert world.handle("PUT", f"/admin/pools/{POOL}/allocations", body=wrong).status == 400

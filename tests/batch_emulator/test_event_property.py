@@ -1,11 +1,13 @@
-"""Whatever clients, nodes and clocks do: no task runs twice at once or after its end, no node holds more than it may.
+"""Whatever clients, nodes and clocks do: no task runs twice at once or after its end, no node holds more than it may,
+no quota is exceeded, and the counts add up.
 
-Everything is judged from the event log alone.
+Runs are judged from the event log alone. BATCH_EMULATOR_EXAMPLES is how many histories are tried.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
@@ -17,7 +19,17 @@ from local.batch.errors import BatchError
 from local.batch.events import Event
 from tests.batch_emulator.support import BEARER, POOL, VERSION
 
+_EXAMPLES = int(os.environ.get("BATCH_EMULATOR_EXAMPLES", "200"))
 _SLOTS = 3
+_CORES_PER_NODE = 4
+_ACTIVE_JOBS, _LOW_PRIORITY_CORES, _FAMILY_CORES = 2, 12, 4
+_QUOTAS = {
+    "active_jobs": _ACTIVE_JOBS,
+    "low_priority_cores": _LOW_PRIORITY_CORES,
+    "dedicated_cores": 8,
+    "family_cores": {"standardDSv3Family": _FAMILY_CORES},
+}
+_FORMULA = "$TargetLowPriorityNodes = min(3, $CurrentLowPriorityNodes + rand() * 2); $NodeDeallocationOption = requeue;"
 _JOBS = ["a", "b"]
 _TASKS = ["t1", "t2", "t3"]
 _JOB, _TASK = st.sampled_from(_JOBS), st.sampled_from(_TASKS)
@@ -82,6 +94,25 @@ def _bring_back(world: World) -> None:
         control.bring_back(world, POOL, node)
 
 
+def _on_some_node(index: int, action: str, option: str) -> Step:
+    """A request about one of the nodes that exist; `removenodes` is one about its pool."""
+    names = {"reboot": "nodeRebootOption", "reimage": "nodeReimageOption", "deallocate": "nodeDeallocateOption"}
+
+    def step(world: World) -> None:
+        nodes = list(world.pool(POOL).nodes)
+        if not nodes:
+            return
+        node = nodes[index % len(nodes)]
+        if action == "removenodes":
+            body: object = {"nodeList": [node], "nodeDeallocationOption": option}
+            _request("POST", f"/pools/{POOL}/removenodes", body)(world)
+        else:
+            body = {names[action]: option} if action in names else None
+            _request("POST", f"/pools/{POOL}/nodes/{node}/{action}", body)(world)
+
+    return step
+
+
 def _advance(seconds: float) -> Step:
     return lambda world: world.advance(seconds)
 
@@ -98,7 +129,16 @@ def _on_some_task(index: int, method: str, action: str) -> Step:
     return step
 
 
+def _allocate_badly(outcome: str, nodes: int) -> Step:
+    return lambda world: control.script_allocations(world, POOL, [{"outcome": outcome, "nodes": nodes}])
+
+
+def _capacity(machines: int | None) -> Step:
+    return lambda world: control.set_low_priority_available(world, POOL, machines)
+
+
 _INDEX = st.integers(0, 20)
+_OPTION = st.sampled_from(["requeue", "terminate", "taskcompletion"])
 _TASK_STEPS: st.SearchStrategy[Step] = st.one_of(
     st.builds(_create, _JOB, _TASK, st.integers(1, _SLOTS), st.integers(0, 1), st.sampled_from([None, None, "PT1M"])),
     st.builds(_finish, _INDEX, st.sampled_from([0, 0, 1]), _BOOL),
@@ -113,30 +153,52 @@ _JOB_STEPS: st.SearchStrategy[Step] = st.sampled_from(
         _request("POST", "/jobs/a/enable"),
         _request("POST", "/jobs/b/terminate"),
         _request("DELETE", "/jobs/b"),
+        _request("PUT", "/jobs/a", {"poolInfo": {"poolId": POOL}, "maxParallelTasks": 2}),
+        _request("PUT", "/jobs/a/tasks/t1", {"constraints": {"maxWallClockTime": "PT2M"}}),
     ]
 )
 _POOL_STEPS: st.SearchStrategy[Step] = st.one_of(
     st.builds(
-        lambda nodes, how: _request(
-            "POST", f"/pools/{POOL}/resize", {"targetLowPriorityNodes": nodes, "nodeDeallocationOption": how}
+        lambda low_priority, dedicated, how: _request(
+            "POST",
+            f"/pools/{POOL}/resize",
+            {
+                "targetLowPriorityNodes": low_priority,
+                "targetDedicatedNodes": dedicated,
+                "nodeDeallocationOption": how,
+            },
         ),
-        st.integers(1, 3),
-        st.sampled_from(["requeue", "terminate", "taskcompletion"]),
+        st.integers(1, 5),
+        st.integers(0, 3),
+        _OPTION,
     ),
     st.just(_request("POST", f"/pools/{POOL}/stopresize")),
+    st.builds(
+        _on_some_node, _INDEX, st.sampled_from(["reboot", "reimage", "deallocate", "start", "removenodes"]), _OPTION
+    ),
+    st.just(_request("POST", f"/pools/{POOL}/enableautoscale", {"autoScaleFormula": _FORMULA})),
+    st.just(_request("POST", f"/pools/{POOL}/disableautoscale")),
+    st.builds(_allocate_badly, st.sampled_from(["fail", "timeout"]), st.integers(0, 2)),
+    st.builds(_capacity, st.none() | st.integers(0, 3)),
     st.builds(_preempt, _PAUSE, _SECONDS, _PAUSE),
     st.just(_bring_back),
 )
 _STEPS = st.one_of(_TASK_STEPS, _TASK_STEPS, st.builds(_advance, _SECONDS), _JOB_STEPS, _POOL_STEPS)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_STEPS, min_size=20, max_size=80), _BOOL, _BOOL)
 def test_random_histories(steps: list[Step], holds_kills: bool, lost_wins: bool) -> None:
     assumptions = {"task_lost_while_terminating": "active" if lost_wins else "completed"}
-    pool = {"id": POOL, "targetLowPriorityNodes": 2, "taskSlotsPerNode": _SLOTS, "start_seconds": 0}
+    pool = {
+        "id": POOL,
+        "vmSize": "standard_d4s_v3",
+        "targetLowPriorityNodes": 2,
+        "taskSlotsPerNode": _SLOTS,
+        "start_seconds": 0,
+    }
     world = World.from_json(
-        {"pools": [pool], "assumptions": assumptions}, runner=ScriptedRunner(holds_kills=holds_kills)
+        {"pools": [pool], "assumptions": assumptions, "quotas": _QUOTAS}, runner=ScriptedRunner(holds_kills=holds_kills)
     )
     for job in _JOBS:
         _request("POST", "/jobs", {"id": job, "poolInfo": {"poolId": POOL}})(world)
@@ -189,5 +251,14 @@ def _check_counts(world: World) -> None:
         assert found["completed"] == job.completed
         assert found["active"] == len(job.queue)
         assert job.queue == sorted(job.queue)
-    for node in world.pool(POOL).nodes.values():
+        assert job.succeeded == sum(1 for task in job.tasks.values() if task.result == "success")
+    assert sum(1 for job in world.jobs.values() if job.state != "completed") <= _ACTIVE_JOBS
+    nodes = world.pool(POOL).nodes.values()
+    cores = Counter({node.dedicated: 0 for node in nodes})
+    for node in nodes:
         assert node.slots_used <= _SLOTS
+        cores[node.dedicated] += _CORES_PER_NODE
+    assert cores[False] <= _LOW_PRIORITY_CORES
+    assert cores[True] <= _FAMILY_CORES
+    on_nodes = {run for node in nodes for run in node.runs}
+    assert {run.number for run in world.runs.values() if not run.stuck} == on_nodes

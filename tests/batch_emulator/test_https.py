@@ -36,13 +36,13 @@ class _Tokens:
 class _Emulator:
     """A running `python -m local.batch`."""
 
-    def __init__(self, folder: Path, certificates: Certificates, world: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, certificates: Certificates, world: dict[str, Any], *options: str) -> None:
         world_file, endpoint_file = folder / "world.json", folder / "endpoint"
         world_file.write_text(json.dumps({"root": str(folder / "nodes"), **world}))
         tls = ["--cert", str(certificates.certificate), "--key", str(certificates.key)]
         where = ["--world", str(world_file), "--endpoint-file", str(endpoint_file)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "local.batch", *where, *tls], cwd=_ROOT, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "local.batch", *where, *tls, *options], cwd=_ROOT, stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout
         self.line = self.process.stdout.readline().strip()
@@ -187,3 +187,32 @@ def test_a_wrong_world_file_is_named(tmp_path: Path, text: str) -> None:
 
     assert outcome.returncode == 2
     assert outcome.stderr.startswith("the world file cannot be used:")
+
+
+@pytest.mark.parametrize("options", [["--manual"], ["--speed", "20000"]])
+def test_a_server_s_time_need_not_be_the_computer_s(
+    tmp_path: Path, certificates: Certificates, options: list[str]
+) -> None:
+    pool = {"id": POOL, "targetDedicatedNodes": 1, "start_seconds": 7200}
+    emulator = _Emulator(tmp_path, certificates, {"pools": [pool]}, *options)
+    try:
+        client = emulator.client()
+        if options == ["--manual"]:
+            assert next(iter(client.list_nodes(POOL))).state == "creating"
+            emulator.admin("POST", "/advance", {"seconds": 7200})
+            assert next(iter(client.list_nodes(POOL))).state == "idle"
+        else:
+            until(lambda: next(iter(client.list_nodes(POOL))).state == "idle")
+    finally:
+        emulator.stop()
+        assert emulator.process.stdout
+        emulator.process.stdout.close()
+
+
+def test_options_that_make_no_sense_are_refused() -> None:
+    refused = subprocess.run(
+        [sys.executable, "-m", "local.batch", "--speed", "0"], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert refused.returncode == 2
+    assert "--speed" in refused.stderr

@@ -110,7 +110,7 @@ def test_unknown_paths_verbs_and_operations(world: World) -> None:
 
     assert answer("GET", "/colours") == (404, "ResourceNotFound")
     assert answer("PUT", "/pools") == (405, "UnsupportedHttpVerb")
-    assert answer("POST", "/pools/pool/nodes/n/reimage") == (501, "NotImplementedByEmulator")
+    assert answer("POST", "/pools/pool/nodes/n/users") == (501, "NotImplementedByEmulator")
 
 
 def test_the_error_body(world: World) -> None:

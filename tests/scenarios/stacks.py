@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from local import images
 from local.certificates import Certificates
 from local.stack import StackOptions
 from local.stack.world import default_world
@@ -33,3 +34,13 @@ def options(
         settings={**QUICK, **(settings or {})},
         **others,
     )
+
+
+def training_image(folder: Path, **environment: str) -> str:
+    """A new image in `folder`: the stand-in for training with these variables set. Its path, for a world's `images`."""
+    stand_in = Path(images.__file__).parent / "training" / "entrypoint"
+    variables = " ".join(f"{name}={value}" for name, value in environment.items())
+    entrypoint = folder / "entrypoint"
+    entrypoint.write_text(f'#!/bin/sh\n{variables} exec "{stand_in}" "$@"\n')
+    entrypoint.chmod(0o700)
+    return str(folder)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from local.certificates import Certificates
 from local.stack import Stack, running_stack
+from local.stack.settings import TRAINING_IMAGE
 from local.stack.world import default_world
 from tests.scenarios.outside import BatchAccount, Haste, Model, wait_for
-from tests.scenarios.stacks import options
+from tests.scenarios.stacks import options, training_image
 
 TENANTS = ("tenanta", "tenantb")
-TASK_SECONDS = 8.0
+#: Longer than the test: no training ends by itself.
+TRAINING_SECONDS = 600
 NO_MORE_JOBS = {"operation": "create_job", "code": "ActiveJobAndScheduleQuotaReached"}
 
 
-def world() -> dict[str, object]:
+def world(folder: Path) -> dict[str, object]:
     """One machine for training, so that a second one queues."""
-    made = default_world(TASK_SECONDS)
+    made = default_world(1.0)
+    endless = {TRAINING_IMAGE: training_image(folder, HASTE_LOCAL_SECONDS=str(TRAINING_SECONDS))}
     pools = [pool | ({"targetLowPriorityNodes": 1} if pool["id"] == "h100-pool" else {}) for pool in made["pools"]]
-    return made | {"pools": pools}
+    return made | {"pools": pools, "images": made["images"] | endless}
 
 
 class Cancelled:
@@ -63,9 +67,10 @@ class Cancelled:
 
 @pytest.fixture(scope="module")
 def cancelled(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cancelled]:
-    folder = tmp_path_factory.mktemp("run")
+    run_folder, image_folder = tmp_path_factory.mktemp("run"), tmp_path_factory.mktemp("image")
     settings = {"AZURE_BATCH_TRAINING_POOL_IDS": "h100-pool"}
-    with running_stack(options(folder, certificates, tenants=TENANTS, world=world(), settings=settings)) as running:
+    made = options(run_folder, certificates, tenants=TENANTS, world=world(image_folder), settings=settings)
+    with running_stack(made) as running:
         yield Cancelled(running.stack)
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import pytest
 import requests
+from azure.core.exceptions import ResourceExistsError
 
 from local.certificates import Certificates
+from local.producer import names
 from local.stack import running_stack
 from local.stack.settings import QUEUES, WORKER_QUEUE
-from tests.scenarios.outside import WORKER_QUEUES, BatchAccount, Haste, wait_for
+from tests.scenarios.outside import WORKER_QUEUES, BatchAccount, Haste, Layer, wait_for
 from tests.scenarios.stacks import options
 
 IMAGE, TRAIN, INFERENCE = (QUEUES[f"{name}_QUEUE_NAME"] for name in ("IMAGE", "TRAIN", "INFERENCE"))
@@ -157,3 +159,26 @@ def test_nothing_is_left_in_the_queues(garbage: Garbage) -> None:
 def test_the_host_stays_up_and_works_on(garbage: Garbage) -> None:
     assert requests.get(garbage.health_url, timeout=10).json()["state"] == "Running"
     assert garbage.haste.new_layer().ended() == "Processed"
+
+
+def test_a_request_that_failed_too_often_is_kept_and_its_record_says_so(garbage: Garbage) -> None:
+    haste = garbage.haste
+    layer = haste.new_layer()
+    assert layer.ended() == "Processed"
+    unheard = {**layer.record, "imageLayerId": LAYER, "status": "Queued", "preprocessJob": None}
+    haste.api.storage.save(names.layer_blob(layer.project_id, LAYER), unheard)
+    tasks = garbage.batch.created()
+
+    ids = {}
+    for name, record in (("never taken in", unheard), ("long done", {**layer.record, "status": "Queued"})):
+        with contextlib.suppress(ResourceExistsError):
+            haste.queue(f"{IMAGE}-poison").create_queue()
+        ids[name] = haste.queue(f"{IMAGE}-poison").send_message(json.dumps(record)).id
+    assert Layer(haste, layer.project_id, LAYER).ended() == "Failed"
+    wait_for(lambda: haste.poisoned() == 0)
+
+    for message in ids.values():
+        kept = haste.own.download_blob(f"rejected/{IMAGE}/{message}")
+        assert "failed too often" in (kept.properties.metadata or {})["reason"]
+    assert layer.status == "Processed"
+    assert garbage.batch.created() == tasks

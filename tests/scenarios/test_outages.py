@@ -36,7 +36,7 @@ class Outages:
             busy_until = time.monotonic() + BUSY_SECONDS
             self.layers = {tenant: hastes[tenant].new_layer() for tenant in TENANTS}
             for tenant in (STORAGE, BATCH):
-                wait_for(lambda tenant=tenant: batch.events("task_started", tenant=tenant))  # type: ignore[misc]
+                wait_for(lambda tenant=tenant: self.layers[tenant].record["currentStep"])  # type: ignore[misc]
             for door in self._gone(gate):
                 door.shut()
             self._watch(time.monotonic() + OUTAGE_SECONDS)
@@ -63,7 +63,7 @@ def outages(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
     with (
         Gate(certificates) as gate,
         running_stack(
-            options(run_folder, certificates, tenants=TENANTS, task_seconds=5, lease_seconds=15, adjust=gate.settings)
+            options(run_folder, certificates, tenants=TENANTS, task_seconds=8, lease_seconds=15, adjust=gate.settings)
         ) as running,
     ):
         hastes = {tenant: Haste(running.stack, tenant) for tenant in TENANTS}

@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from local import images
 from local.certificates import Certificates
 from local.stack import Stack, running_stack
 from local.stack.world import default_world
 from tests.scenarios.gate import Gate, Matching
 from tests.scenarios.outside import BatchAccount, Haste, most_live, wait_for
-from tests.scenarios.stacks import options
+from tests.scenarios.stacks import options, training_image
 
-TASK_SECONDS = 6.0
+TASK_SECONDS = 8.0
 NODE_IS_BACK_AFTER_SECONDS = 5.0
 OTHER = "t4-pool"
 FAILING_IMAGE = "haste.azurecr.io/training:failing"
@@ -36,14 +35,11 @@ TASK_INPUT = Matching("GET", r"/trn-[^/]+/inputs/")
 
 def world(folder: Path) -> dict[str, Any]:
     """Nodes for all, and an image whose program exits with 1."""
-    failing = folder / "entrypoint"
-    entrypoint = Path(images.__file__).parent / "training" / "entrypoint"
-    failing.write_text(f'#!/bin/sh\nHASTE_LOCAL_FAIL=1 exec "{entrypoint}" "$@"\n')
-    failing.chmod(0o700)
     made = default_world(TASK_SECONDS)
+    failing = {FAILING_IMAGE: training_image(folder, HASTE_LOCAL_FAIL="1")}
     pools = [{"id": pool, "targetLowPriorityNodes": 1} for pool in POOLS.values()]
     pools.append({"id": OTHER, "targetLowPriorityNodes": len(TENANTS)})
-    return made | {"pools": pools, "images": made["images"] | {FAILING_IMAGE: str(folder)}}
+    return made | {"pools": pools, "images": made["images"] | failing}
 
 
 class Preempted:

@@ -147,4 +147,6 @@ def show(value: Value) -> str:
         return value.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
     if isinstance(value, timedelta):
         return str(value)
-    return value.name if isinstance(value, Metric) else value
+    if isinstance(value, Metric):
+        return value.name if value.current is None else show(value.current)
+    return value

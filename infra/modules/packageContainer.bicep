@@ -1,0 +1,20 @@
+// The container that a Flex Consumption app runs its package from, in an existing storage account.
+
+@description('Name of the storage account, in the resource group of this deployment.')
+param storageAccountName string
+
+@description('Name of the container.')
+param containerName string
+
+resource account 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
+  name: storageAccountName
+
+  resource blobs 'blobServices' existing = {
+    name: 'default'
+  }
+}
+
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = {
+  parent: account::blobs
+  name: containerName
+}

@@ -1,0 +1,122 @@
+"""The queries in the pages and templates ask for lines, fields and values that the code has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from shared.haste.workload import Result
+from tests.docs.pages import PROJECT, name, pages
+
+_LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
+_KUSTO = re.compile(r"^```kusto\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BICEP_TEXT = re.compile(r"'''(.*?)'''", re.DOTALL)
+_COMPARED = r"\s*(?:==|!=|in|!in)\s*(\([^)]*\)|\"[^\"]*\")"
+#: A line with all that lines of their own accord have.
+_SAY_ALL = """
+from shared import logs
+logs.configure()
+with logs.bound(tenant="t", kind="k", job="j", attempt=1, pool="p"):
+    try:
+        raise ValueError
+    except ValueError:
+        logs.get_logger("x").exception("y")
+"""
+
+
+def _queries() -> dict[str, str]:
+    """Each query about the worker's telemetry, by where it stands."""
+    found = {}
+    for page in pages():
+        for number, text in enumerate(_KUSTO.findall(page.read_text(encoding="utf-8")), 1):
+            found[f"{name(page)} {number}"] = text
+    for template in sorted((PROJECT / "infra").rglob("*.bicep")):
+        for number, text in enumerate(_BICEP_TEXT.findall(template.read_text(encoding="utf-8")), 1):
+            if "traces" in text or "requests" in text:
+                found[f"{name(template)} {number}"] = text
+    return found
+
+
+QUERIES = _queries()
+
+
+@cache
+def _lines() -> dict[str, set[str]]:
+    """What `shared/` logs: event -> its own fields."""
+    found: dict[str, set[str]] = {}
+    for path in (PROJECT / "shared").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and _is_log_call(call) and isinstance(call.args[0], ast.Constant):
+                fields = {keyword.arg for keyword in call.keywords if keyword.arg}
+                found.setdefault(str(call.args[0].value), set()).update(fields)
+    return found
+
+
+def _is_log_call(call: ast.Call) -> bool:
+    of = call.func
+    return isinstance(of, ast.Attribute) and of.attr in _LEVELS and isinstance(of.value, ast.Name) and of.value.id == "log"
+
+
+@cache
+def _fields_of_every_line() -> frozenset[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _SAY_ALL], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True
+    )
+    return frozenset(json.loads(done.stderr))
+
+
+def _compared(query: str, what: str) -> set[str]:
+    """The texts that something is compared with."""
+    return {text for group in re.findall(rf"{what}{_COMPARED}", query) for text in re.findall(r'"([^"]*)"', group)}
+
+
+def _faults(query: str) -> Iterator[str]:
+    events = _compared(query, r"\bevent")
+    yield from (f"no line says {event!r}" for event in events - _lines().keys())
+    known = _fields_of_every_line().union(*(_lines().get(event, ()) for event in events))
+    yield from (f"these lines have no field {field!r}" for field in set(re.findall(r"\bline\.(\w+)", query)) - known)
+    yield from (f"no result is {result!r}" for result in _compared(query, r"\bresult") - set(Result))
+    yield from (f"there is no function {one!r}" for one in _compared(query, r"\b(?:operation_)?[Nn]ame") - _functions())
+
+
+@cache
+def _functions() -> frozenset[str]:
+    source = (PROJECT / "function_app.py").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^@app\.function_name\(\"(\w+)\"\)", source, re.MULTILINE))
+
+
+def _is_of_the_worker(query: str) -> bool:
+    return "AzureDiagnostics" not in query
+
+
+def test_there_are_queries_for_what_operators_watch() -> None:
+    asked = set().union(*(_compared(query, r"\bevent") for query in QUERIES.values()))
+    wanted = {"finished", "ended", "preempted", "waits", "waits for an operator", "message rejected", "orphan task"}
+    assert wanted <= asked
+
+
+@pytest.mark.parametrize("where", [where for where, query in QUERIES.items() if _is_of_the_worker(query)])
+def test_a_query_asks_for_what_the_code_logs(where: str) -> None:
+    assert list(_faults(QUERIES[where])) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ('traces | where event == "finnished"', "no line says 'finnished'"),
+        ('traces | where event in ("waits", "weights")', "no line says 'weights'"),
+        ('traces | where event == "waits" | project line.reason', "these lines have no field 'reason'"),
+        ('traces | where event == "finished" and line.result == "Failed"', "no result is 'Failed'"),
+        ('requests | where name == "timer"', "there is no function 'timer'"),
+    ],
+)
+def test_a_query_that_does_not_fit_is_noticed(query: str, fault: str) -> None:
+    assert list(_faults(query)) == [fault]
+    assert list(_faults('traces | where event == "waits" | project line.why, line.tenant, line.level')) == []
