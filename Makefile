@@ -27,7 +27,7 @@ down: $(PYTHON_READY) ## stop the local stack
 	@$(PY) -m local.stack down
 
 test: install ## run all tests (ARGS="tests/haste -k gpkg" for some)
-	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 	@$(PY) -m ruff format --check .

@@ -17,8 +17,8 @@ param tags object = {}
 @maxLength(24)
 param storageAccountName string
 
-@description('Resource group of HASTE\'s storage account.')
-param storageResourceGroup string = resourceGroup().name
+@description('Resource group of HASTE\'s storage account. Empty: this one.')
+param storageResourceGroup string = ''
 
 @description('Makes the storage account, its container and its queues, in this resource group. Only for those who have no HASTE yet.')
 param createStorageAccount bool = false
@@ -28,21 +28,22 @@ param createStorageAccount bool = false
 @maxLength(63)
 param blobContainer string = 'data'
 
-@secure()
-@description('Connection string of HASTE\'s storage account, best a reference to a secret of a key vault that the app can read. Empty: made here of the account\'s key.')
-param blobConnectionString string = ''
+@description('URI of a secret in a key vault that holds the connection string of HASTE\'s storage account; the app\'s identity must be able to read it. Empty: it is made of the account\'s key, which the deployment reads itself.')
+param storageCredentialUri string = ''
 
 @description('Name of the Batch account.')
 @minLength(3)
 @maxLength(24)
 param batchAccountName string
 
-@description('Resource group of the Batch account.')
-param batchResourceGroup string = resourceGroup().name
+@description('Resource group of the Batch account. Empty: this one.')
+param batchResourceGroup string = ''
 
-@secure()
-@description('Key of the Batch account, as HASTE\'s own app has it, or a reference to a secret. Empty: the app\'s identity gets the role it needs instead.')
-param batchAccountKey string = ''
+@description('true: the worker uses the key of the Batch account, as HASTE\'s own app does. false: its identity gets the role that it needs.')
+param useBatchKey bool = false
+
+@description('URI of a secret in a key vault that holds that key. Empty: the deployment reads the key itself.')
+param batchCredentialUri string = ''
 
 @description('true: pools are shared with other tenants, and each task gets SAS of its own. false: the identity of the pool\'s nodes reaches the blobs.')
 param useSas bool = false
@@ -130,7 +131,8 @@ param maximumInstanceCount int = 40
 ])
 param instanceMemoryMB int = 2048
 
-// What the host needs in its storage and the app in HASTE's containers; see docs/deployment.md.
+// Azure Functions documents the first two for a host that keeps its state in this account. The third is for the SAS of
+// tasks: they are signed with a user delegation key. The last two are for Batch without its key.
 var blobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 var queueDataContributor = '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
 var blobDelegator = 'db58b8e5-c6ad-4a2a-8342-4190687cbf4a'
@@ -172,7 +174,8 @@ var chosenSettings = empty(unknownSettings)
   ? union(optionalSettings, otherSettings)
   : fail('otherSettings: no such setting: ${join(unknownSettings, ', ')}')
 
-var storageGroup = createStorageAccount ? resourceGroup().name : storageResourceGroup
+var storageGroup = createStorageAccount || empty(storageResourceGroup) ? resourceGroup().name : storageResourceGroup
+var batchGroup = empty(batchResourceGroup) ? resourceGroup().name : batchResourceGroup
 var storageSuffix = environment().suffixes.storage
 var packageContainer = 'app-package-${toLower(workerName)}'
 var blobUrl = 'https://${storageAccountName}.blob.${storageSuffix}'
@@ -207,19 +210,14 @@ module newStorage 'modules/storage.bicep' = if (createStorageAccount) {
     name: storageAccountName
     blobContainer: blobContainer
     queueNames: queueNames
-    subnetIds: filter([subnetId, sharedBatchSubnetId], id => !empty(id))
+    subnetIds: concat(empty(subnetId) ? [] : [subnetId], empty(sharedBatchSubnetId) ? [] : [sharedBatchSubnetId])
     tags: tags
   }
 }
 
-resource storage 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
-  name: storageAccountName
-  scope: resourceGroup(storageGroup)
-}
-
 resource batchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' existing = {
   name: batchAccountName
-  scope: resourceGroup(batchResourceGroup)
+  scope: resourceGroup(batchGroup)
 }
 
 module package 'modules/packageContainer.bicep' = {
@@ -257,6 +255,13 @@ module app 'modules/functionApp.bicep' = {
     maximumInstanceCount: maximumInstanceCount
     instanceMemoryMB: instanceMemoryMB
     tags: tags
+    storageAccountName: storageAccountName
+    storageResourceGroup: storageGroup
+    storageCredentialUri: storageCredentialUri
+    batchAccountName: batchAccountName
+    batchResourceGroup: batchGroup
+    useBatchKey: useBatchKey
+    batchCredentialUri: batchCredentialUri
     settings: union(chosenSettings, switchedOff, {
       AzureWebJobsStorage__accountName: storageAccountName
       AzureWebJobsStorage__blobServiceUri: blobUrl
@@ -264,9 +269,6 @@ module app 'modules/functionApp.bicep' = {
       // Without it the host makes an id of the app's name, cut after 32 characters: two apps on one storage account
       // could then have the same, and only one of them its timer.
       AzureFunctionsWebHost__hostid: 'haste-worker-${uniqueString(subscription().id, resourceGroup().id, workerName)}'
-      BLOB_CONNECTION_STRING: empty(blobConnectionString)
-        ? 'DefaultEndpointsProtocol=https;AccountName=${storageAccountName};AccountKey=${storage.listKeys().keys[0].value};EndpointSuffix=${storageSuffix}'
-        : blobConnectionString
       BLOB_CONTAINER: blobContainer
       METADATA_STORAGE_TYPE: 'blob'
       ARTIFACT_STORAGE_TYPE: 'blob'
@@ -274,7 +276,6 @@ module app 'modules/functionApp.bicep' = {
       TITILER_ENDPOINT: titilerEndpoint
       TITILER_PUBLIC_ENDPOINT: titilerPublicEndpoint
       AZURE_BATCH_ACCOUNT_NAME: batchAccountName
-      AZURE_BATCH_ACCOUNT_KEY: batchAccountKey
       AZURE_BATCH_URL: 'https://${batchAccount.properties.accountEndpoint}'
       AZURE_BATCH_OUTPUT_CONTAINER_URL: '${blobUrl}/${blobContainer}'
       AZURE_BATCH_TRAINING_POOL_ID: trainingPoolId
@@ -282,8 +283,8 @@ module app 'modules/functionApp.bicep' = {
       AZURE_BATCH_TRAINING_POOL_IDS: trainingPoolIds
       AZURE_BATCH_INFERENCE_POOL_IDS: inferencePoolIds
       AZURE_BATCH_IMAGERYPREP_POOL_IDS: imageryprepPoolIds
-      AZURE_BATCH_USE_SAS: string(useSas)
-      AZURE_BATCH_MANAGE_POOLS: string(managePools)
+      AZURE_BATCH_USE_SAS: toLower(string(useSas))
+      AZURE_BATCH_MANAGE_POOLS: toLower(string(managePools))
       AZURE_BATCH_REGISTRY_IDENTITY_RESOURCE_ID: registryIdentity
       AZURE_BATCH_DOCKER_IMAGE: '${acrName}.azurecr.io/${trainingImage}'
       AZURE_BATCH_IMAGERYPREP_DOCKER_IMAGE: '${acrName}.azurecr.io/${imageryprepImage}'
@@ -304,9 +305,9 @@ module storageRoles 'modules/storageRoles.bicep' = {
   }
 }
 
-module batchRole 'modules/batchRole.bicep' = if (empty(batchAccountKey)) {
+module batchRole 'modules/batchRole.bicep' = if (!useBatchKey) {
   name: '${workerName}-batch-role'
-  scope: resourceGroup(batchResourceGroup)
+  scope: resourceGroup(batchGroup)
   params: {
     batchAccountName: batchAccountName
     principalId: app.outputs.principalId

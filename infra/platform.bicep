@@ -15,8 +15,8 @@ param existingBatchAccountName string = ''
 @description('Name of a container registry that exists. Empty: one is made.')
 param existingAcrName string = ''
 
-@description('Resource group of the existing container registry.')
-param acrResourceGroup string = resourceGroup().name
+@description('Resource group of the existing container registry. Empty: this one.')
+param acrResourceGroup string = ''
 
 @description('Makes a virtual network with a subnet for the nodes of the shared pools, from which storage accounts that deny all else can be reached.')
 param createBatchNetwork bool = false
@@ -68,7 +68,7 @@ resource pullIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-
 
 module pullRole 'modules/registryRole.bicep' = {
   name: 'image-pull-role'
-  scope: resourceGroup(empty(existingAcrName) ? resourceGroup().name : acrResourceGroup)
+  scope: resourceGroup(empty(existingAcrName) || empty(acrResourceGroup) ? resourceGroup().name : acrResourceGroup)
   params: {
     acrName: acrName
     principalId: pullIdentity.properties.principalId

@@ -5,5 +5,6 @@ using './platform.bicep'
 param resourcePrefix = readEnvironmentVariable('HASTE_RESOURCE_PREFIX', 'haste')
 param existingBatchAccountName = readEnvironmentVariable('HASTE_EXISTING_BATCH_ACCOUNT', '')
 param existingAcrName = readEnvironmentVariable('HASTE_SHARED_ACR_NAME', '')
+param acrResourceGroup = readEnvironmentVariable('HASTE_SHARED_RESOURCE_GROUP', '')
 param createBatchNetwork = bool(readEnvironmentVariable('HASTE_CREATE_BATCH_NETWORK', 'false'))
 param batchServicePrincipalId = readEnvironmentVariable('HASTE_BATCH_SERVICE_PRINCIPAL_ID', '')

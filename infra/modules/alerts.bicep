@@ -15,7 +15,7 @@ param actionGroupIds string[]
 @description('Resource tags.')
 param tags object = {}
 
-var lines = 'traces | extend line = parse_json(message) | extend event = tostring(line.event) '
+var lines = 'traces | extend line = parse_json(message) | extend event = tostring(line.event)'
 
 // threshold: the alert fires above it. minutes: how far back it looks, each time that much has passed.
 var alerts = [
@@ -77,7 +77,7 @@ var alerts = [
   }
 ]
 
-resource alert 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+resource alert 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
   for item in alerts: {
     name: '${name}-${item.name}'
     location: location

@@ -21,12 +21,43 @@ param maximumInstanceCount int
 @description('Memory of an instance in MiB.')
 param instanceMemoryMB int
 
-@secure()
-@description('All app settings but those of the telemetry, as an object from name to text.')
+@description('Name of HASTE\'s storage account.')
+param storageAccountName string
+
+@description('Resource group of HASTE\'s storage account.')
+param storageResourceGroup string
+
+@description('URI of a secret in a key vault that holds its connection string. Empty: it is made of the account\'s key.')
+param storageCredentialUri string
+
+@description('Name of the Batch account.')
+param batchAccountName string
+
+@description('Resource group of the Batch account.')
+param batchResourceGroup string
+
+@description('Whether the app uses the key of the Batch account.')
+param useBatchKey bool
+
+@description('URI of a secret in a key vault that holds that key. Empty: the key itself is set.')
+param batchCredentialUri string
+
+@description('The app settings that are no secrets, as an object from name to text. Those that are stay inside of this module.')
 param settings object
 
 @description('Resource tags.')
 param tags object = {}
+
+
+resource storage 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
+  name: storageAccountName
+  scope: resourceGroup(storageResourceGroup)
+}
+
+resource batchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' existing = {
+  name: batchAccountName
+  scope: resourceGroup(batchResourceGroup)
+}
 
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
   name: '${name}-insights'
@@ -91,9 +122,18 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
 
   resource appSettings 'config' = {
     name: 'appsettings'
-    properties: union(settings, {
+    properties: {
+      ...settings
+      BLOB_CONNECTION_STRING: empty(storageCredentialUri)
+        ? 'DefaultEndpointsProtocol=https;AccountName=${storageAccountName};AccountKey=${storage.listKeys().keys[0].value};EndpointSuffix=${environment().suffixes.storage}'
+        : '@Microsoft.KeyVault(SecretUri=${storageCredentialUri})'
+      AZURE_BATCH_ACCOUNT_KEY: !useBatchKey
+        ? ''
+        : empty(batchCredentialUri)
+            ? batchAccount.listKeys().primary
+            : '@Microsoft.KeyVault(SecretUri=${batchCredentialUri})'
       APPLICATIONINSIGHTS_CONNECTION_STRING: insights.properties.ConnectionString
-    })
+    }
   }
 
   // Publishing is by Entra identity: no passwords.

@@ -35,6 +35,7 @@ resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
     networkAcls: {
       defaultAction: empty(subnetIds) ? 'Allow' : 'Deny'
       bypass: 'AzureServices'
+      #disable-next-line use-resource-id-functions // the ids are a parameter, which the rule does not see in a list
       virtualNetworkRules: map(subnetIds, subnetId => { id: subnetId, action: 'Allow' })
     }
   }

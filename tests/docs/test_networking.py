@@ -43,4 +43,3 @@ def test_every_code_that_the_worker_knows_is_there() -> None:
 @pytest.mark.parametrize("role", [failures.DATA_ROLE, failures.DELEGATOR_ROLE, failures.QUEUE_ROLE])
 def test_every_role_is_named(role: str) -> None:
     assert role in PAGE
-

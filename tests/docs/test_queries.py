@@ -17,7 +17,7 @@ from tests.docs.pages import PROJECT, name, pages
 
 _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 _KUSTO = re.compile(r"^```kusto\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_BICEP_TEXT = re.compile(r"'''(.*?)'''", re.DOTALL)
+_BICEP_QUERY = re.compile(r"^\s*query: '(.+)'$", re.MULTILINE)
 _COMPARED = r"\s*(?:==|!=|in|!in)\s*(\([^)]*\)|\"[^\"]*\")"
 #: A line with all that lines of their own accord have.
 _SAY_ALL = """
@@ -38,9 +38,8 @@ def _queries() -> dict[str, str]:
         for number, text in enumerate(_KUSTO.findall(page.read_text(encoding="utf-8")), 1):
             found[f"{name(page)} {number}"] = text
     for template in sorted((PROJECT / "infra").rglob("*.bicep")):
-        for number, text in enumerate(_BICEP_TEXT.findall(template.read_text(encoding="utf-8")), 1):
-            if "traces" in text or "requests" in text:
-                found[f"{name(template)} {number}"] = text
+        for number, text in enumerate(_BICEP_QUERY.findall(template.read_text(encoding="utf-8")), 1):
+            found[f"{name(template)} {number}"] = text
     return found
 
 
@@ -61,7 +60,9 @@ def _lines() -> dict[str, set[str]]:
 
 def _is_log_call(call: ast.Call) -> bool:
     of = call.func
-    return isinstance(of, ast.Attribute) and of.attr in _LEVELS and isinstance(of.value, ast.Name) and of.value.id == "log"
+    return (
+        isinstance(of, ast.Attribute) and of.attr in _LEVELS and isinstance(of.value, ast.Name) and of.value.id == "log"
+    )
 
 
 @cache
@@ -82,7 +83,7 @@ def _faults(query: str) -> Iterator[str]:
     yield from (f"no line says {event!r}" for event in events - _lines().keys())
     known = _fields_of_every_line().union(*(_lines().get(event, ()) for event in events))
     yield from (f"these lines have no field {field!r}" for field in set(re.findall(r"\bline\.(\w+)", query)) - known)
-    yield from (f"no result is {result!r}" for result in _compared(query, r"\bresult") - set(Result))
+    yield from (f"no result is {result!r}" for result in _compared(query, r"\bresult\)?") - set(Result))
     yield from (f"there is no function {one!r}" for one in _compared(query, r"\b(?:operation_)?[Nn]ame") - _functions())
 
 
@@ -100,6 +101,7 @@ def test_there_are_queries_for_what_operators_watch() -> None:
     asked = set().union(*(_compared(query, r"\bevent") for query in QUERIES.values()))
     wanted = {"finished", "ended", "preempted", "waits", "waits for an operator", "message rejected", "orphan task"}
     assert wanted <= asked
+    assert any("alerts.bicep" in where for where in QUERIES)
 
 
 @pytest.mark.parametrize("where", [where for where, query in QUERIES.items() if _is_of_the_worker(query)])

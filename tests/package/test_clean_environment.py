@@ -29,7 +29,7 @@ TRIGGERS = {
 }
 #: The Functions worker has these on the same import path, in versions of its own.
 OF_THE_WORKER = {"protobuf", "grpcio", "azure-functions-runtime"}
-NOT_THERE = {"pip", "setuptools", "pytest", "aiohttp", "numpy-stubs", "tensorboard", "pyyaml", *OF_THE_WORKER}
+NOT_THERE = {"pip", "setuptools", "pytest", "aiohttp", "tensorboard", "pyyaml", *OF_THE_WORKER}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,8 @@ def test_only_what_is_asked_for_is_installed(found: dict[str, Any], clean: Clean
     installed = set(found["installed"])
     assert {name for name, _exactly, _version in pinned} <= installed
     assert installed & NOT_THERE == set()
-    print(f"{clean.size_bytes / 1024**2:.0f} MB in {len(installed)} packages, installed in {clean.install_seconds:g} s")
+    size, seconds = f"{clean.size_bytes / 1024**2:.0f} MB", f"{clean.install_seconds:g} s"
+    print(f"{size} in {len(installed)} packages, installed in {seconds}")  # noqa: T201  (reported, not asserted)
 
 
 def test_health_answers(clean: CleanEnvironment, unpacked: Path, stack: Stack) -> None:

@@ -1,0 +1,5 @@
+using '../platform.bicep'
+
+param existingBatchAccountName = 'examplebatch'
+param existingAcrName = 'exampleregistry'
+param acrResourceGroup = 'registry-rg'

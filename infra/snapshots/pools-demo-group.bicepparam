@@ -1,0 +1,9 @@
+using '../shared-pools.bicep'
+
+param sharedGroup = 'demo'
+param batchAccountName = 'examplebatch'
+param acrName = 'exampleregistry'
+param umiResourceId = '/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/platform-rg/providers/Microsoft.ManagedIdentity/userAssignedIdentities/image-pull'
+param h100ScaleMode = 'Autoscale'
+param sharedNodeType = 'LowPriority'
+param h100MaxNodes = 4
