@@ -3,14 +3,14 @@ PYTHON ?= python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 WORKERS ?= 2
-CODE := function_app.py shared local tests bench $(wildcard operate)
+CODE := function_app.py shared local infra tests bench $(wildcard operate)
 
 # Written after an installation, inside of what it installed: who deletes the folder installs anew.
 PYTHON_READY := $(VENV)/installed
 NODE_READY := local/azurite/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test lint bench clean
+.PHONY: help install demo up down test lint infra bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -34,6 +34,9 @@ lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy --strict $(CODE)
 	@$(PY) -m pytest -q tests/architecture
+
+infra: $(PYTHON_READY) ## compile the Bicep templates and compare with the snapshots (ARGS=--update writes them anew)
+	@$(PY) -m infra.check $(ARGS)
 
 bench: $(PYTHON_READY) ## measure what live jobs cost, as ratios
 	@$(PY) -m bench.live_jobs $(ARGS)

@@ -18,6 +18,7 @@ from local.batch.state import Pool, Spec
 if TYPE_CHECKING:
     from local.batch.world import World
 
+DEFAULT_INTERVAL = "PT15M"
 #: What a pool with the plain rule shows as its formula.
 RULE_TEXT = "$TargetLowPriorityNodes = 0;"
 

@@ -37,7 +37,7 @@ def enable(world: World, call: Call) -> Response:
     for name in ("autoScaleFormula", "autoScaleEvaluationInterval"):
         if body.get(name):
             pool.spec[name] = body[name]
-    interval = pool.spec.setdefault("autoScaleEvaluationInterval", "PT15M")
+    interval = pool.spec.setdefault("autoScaleEvaluationInterval", autoscale.DEFAULT_INTERVAL)
     pool.autoscale_seconds = parse_duration(interval).total_seconds()
     autoscale.enable(world, pool)
     world.touch(pool)

@@ -62,8 +62,8 @@ def _new_pool(world: World, spec: Spec) -> Pool:
     pool.start_seconds = world.config.timings.node_start_seconds
     pool.target_dedicated = int(spec.get("targetDedicatedNodes") or 0)
     pool.target_low_priority = int(spec.get("targetLowPriorityNodes") or 0)
-    interval = spec.get("autoScaleEvaluationInterval")
-    if interval:
+    if spec.get("enableAutoScale"):
+        interval = spec.setdefault("autoScaleEvaluationInterval", autoscale.DEFAULT_INTERVAL)
         pool.autoscale_seconds = parse_duration(interval).total_seconds()
     world.pools[pool.id.lower()] = pool
     world.changed = True

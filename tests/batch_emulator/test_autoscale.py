@@ -60,6 +60,13 @@ def test_a_pool_of_the_world_file_begins_with_what_its_formula_says() -> None:
     assert pool.auto_scale_evaluation_interval == timedelta(minutes=5)
 
 
+def test_several_pools_scale_side_by_side() -> None:
+    pools = [{"id": f"p{number}", "autoscale": {"formula": f"$TargetDedicatedNodes = {number};"}} for number in (1, 2)]
+    client = make_client(World.from_json({"pools": pools}))
+
+    assert [pool.target_dedicated_nodes for pool in client.list_pools()] == [1, 2]
+
+
 def test_a_created_pool_is_resized_to_what_its_formula_says(client: BatchClient, world: World) -> None:
     client.create_pool(
         models.BatchPoolCreateOptions(
@@ -353,10 +360,16 @@ def test_the_interval_is_a_quarter_of_an_hour_unless_given(client: BatchClient, 
     client.enable_pool_auto_scale(POOL, models.BatchPoolEnableAutoScaleOptions(auto_scale_formula=_CONSTANT))
 
     assert client.get_pool(POOL).auto_scale_evaluation_interval == timedelta(minutes=15)
+    client.create_pool(
+        models.BatchPoolCreateOptions(
+            id="new", vm_size="standard_d2s_v3", enable_auto_scale=True, auto_scale_formula=_CONSTANT
+        )
+    )
+    assert client.get_pool("new").auto_scale_evaluation_interval == timedelta(minutes=15)
     world.advance(15 * _MINUTE - 1)
-    assert len(world.events.select("autoscale")) == 1
+    assert len(world.events.select("autoscale", pool=POOL)) == 1
     world.advance(1)
-    assert len(world.events.select("autoscale")) == 2
+    assert len(world.events.select("autoscale", pool=POOL)) == 2
 
 
 def test_enabling_again_evaluates_at_once_with_the_samples_that_are_there() -> None:

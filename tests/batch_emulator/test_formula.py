@@ -165,7 +165,7 @@ def test_the_documented_way_to_work_by_the_clock() -> None:
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [
-        ("$TargetDedicatedNodes = 2.9;", (2, 2, "requeue")),
+        ("$TargetDedicatedNodes = 2.9; $TargetLowPriorityNodes = -0.5;", (2, 0, "requeue")),
         ("$TargetDedicated = 4; $TargetLowPriority = 5;", (4, 5, "requeue")),
         ("$TargetDedicatedNodes = 3; $TargetDedicated = 9;", (3, 2, "requeue")),
         ("$TargetDedicatedNodes = 7; x = $TargetDedicatedNodes; $TargetLowPriorityNodes = x", (7, 7, "requeue")),

@@ -38,6 +38,7 @@ def test_a_window_has_two_samples_a_minute() -> None:
     assert _of("GetSamplePercent(TimeInterval_Minute * 10)", history, lag=timedelta(0)) == "95"
     assert _of("GetSamplePercent(TimeInterval_Minute)", history) == "0"
     assert _of("GetSamplePercent(TimeInterval_Second * 15)", history, lag=timedelta(0)) == "0"
+    assert _of("GetSamplePercent(TimeInterval_Second * 44)", samples({0: 1.0, 30: 1.0}), lag=timedelta(0)) == "100"
 
 
 @pytest.mark.parametrize(

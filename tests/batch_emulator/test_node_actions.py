@@ -196,6 +196,18 @@ def test_a_node_is_asked_once(client: BatchClient, world: World) -> None:
     assert len(world.events.select("node_state", state="rebooting")) == 0
 
 
+def test_a_node_that_waits_to_reboot_takes_no_more_tasks() -> None:
+    world = make_world(slots=2)
+    client = make_client(world)
+    make_job(client)
+    make_task(client)
+    _act(client, "reboot", "taskcompletion")
+
+    make_task(client, "next")
+
+    assert states(client) == {"task": "running", "next": "active"}
+
+
 def test_a_wrong_option_is_refused(client: BatchClient) -> None:
     with pytest.raises(HttpResponseError) as refused:
         _act(client, "reboot", "tomorrow")
@@ -238,6 +250,17 @@ def test_chosen_nodes_are_removed_with_their_place(option: str, task_state: str,
     pool = client.get_pool(POOL)
     assert (pool.target_low_priority_nodes, pool.current_low_priority_nodes) == (1, 1)
     assert not {busy.id, idle.id} & {node.id for node in client.list_nodes(POOL)}
+
+
+def test_removed_dedicated_nodes_are_not_replaced() -> None:
+    world = World.from_json({"pools": [{"id": POOL, "targetDedicatedNodes": 2}]})
+    client = make_client(world)
+
+    act(client, f"/pools/{POOL}/removenodes", {"nodeList": [_node_id(client)]})
+    world.advance(60)
+
+    pool = client.get_pool(POOL)
+    assert (pool.target_dedicated_nodes, pool.current_dedicated_nodes) == (1, 1)
 
 
 def test_removals_that_are_refused() -> None:

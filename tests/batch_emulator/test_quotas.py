@@ -68,6 +68,13 @@ def test_quotas_of_other_kinds_do_not_count() -> None:
     assert _codes(_resize(world, dedicated=1, low_priority=2)) == []
 
 
+def test_a_family_s_quota_counts_its_own_pools_alone() -> None:
+    pools = [{"id": name, "vmSize": f"standard_{name}", "targetDedicatedNodes": 2} for name in ("f8s_v2", "d4s_v3")]
+    client = make_client(World.from_json({"quotas": {"family_cores": {_FAMILY: 8}}, "pools": pools}))
+
+    assert [pool.current_dedicated_nodes for pool in client.list_pools()] == [2, 2]
+
+
 def test_all_pools_share_a_quota() -> None:
     world = _world({"low_priority_cores": 12}, pools=2)
     assert _codes(_resize(world, low_priority=2)) == []
@@ -147,6 +154,14 @@ def test_a_resize_that_would_time_out_can_be_stopped(client: BatchClient, world:
     world.advance(3600)
 
     assert _codes(client.get_pool(POOL)) == ["ResizeStopped"]
+
+
+def test_growth_that_stops_counts_nodes_of_both_kinds(client: BatchClient, world: World) -> None:
+    control.script_allocations(world, POOL, [{"outcome": "fail", "nodes": 4}])
+
+    pool = _resize(world, dedicated=3, low_priority=4)
+
+    assert (pool.current_dedicated_nodes, pool.current_low_priority_nodes) == (3, 2)
 
 
 def test_shrinking_uses_up_no_scripted_failure(client: BatchClient, world: World) -> None:

@@ -29,7 +29,7 @@ from azure.storage.queue import QueueClient, QueueMessage, QueueServiceClient
 
 from function_app import app
 
-FUNCTIONS = {function.get_function_name(): function for function in app.get_functions()}
+FUNCTIONS = {str(function.get_function_name()): function for function in app.get_functions()}
 
 
 def index() -> None:

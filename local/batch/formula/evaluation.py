@@ -107,7 +107,7 @@ class _Run:
 
     def _nodes(self, name: str) -> int:
         value = number(self._written(name))
-        if not math.isfinite(value) or not 0 <= int(value) <= _MOST_NODES or value < 0:
+        if not math.isfinite(value) or not 0 <= int(value) <= _MOST_NODES:
             raise FormulaEvaluationError(f"{name} cannot be {show(value)}")
         return int(value)
 

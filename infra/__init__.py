@@ -1,0 +1,1 @@
+"""Bicep templates of the worker and of the pools, and their check."""
