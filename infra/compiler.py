@@ -66,9 +66,7 @@ class Compiler:
         """Compare what would be deployed with the committed prediction."""
         return self._run("snapshot", str(parameters), "--mode", "validate", *_SCOPE)
 
-    def _run(
-        self, *arguments: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
-    ) -> Answer:
+    def _run(self, *arguments: str, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Answer:
         done = subprocess.run(
             [self.program, *arguments],
             capture_output=True,

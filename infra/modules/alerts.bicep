@@ -29,8 +29,8 @@ var alerts = [
   }
   {
     name: 'blob-access-denied'
-    description: 'Nodes could not reach a blob: docs/networking.md tells which 403 means what.'
-    query: '${lines} | where event == "ended" and tostring(line.failure) has "BlobAccessDenied"'
+    description: 'Nodes could not read an input or store a result.'
+    query: '${lines} | where event == "ended" and tostring(line.failure) endswith "AccessDenied"'
     threshold: 0
     minutes: 15
     severity: 1
