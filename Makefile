@@ -33,7 +33,7 @@ lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy --strict $(CODE)
-	@$(PY) -m pytest -q tests/architecture
+	@$(PY) -m pytest -q tests/architecture tests/docs/test_drift.py tests/docs/test_configuration.py
 
 infra: $(PYTHON_READY) ## compile the Bicep templates and compare with the snapshots (ARGS=--update writes them anew)
 	@$(PY) -m infra.check $(ARGS)

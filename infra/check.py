@@ -43,7 +43,7 @@ def main(arguments: list[str], project: Path = PROJECT, environment: Mapping[str
     try:
         compiler = find_compiler(environment)
     except NoSuchCompiler as error:
-        return _report([f"BICEP: {error}"])
+        return _report([str(error)])
     if "--update" in arguments:
         if compiler is None:
             return _report(["--update needs a Bicep CLI"])

@@ -19,7 +19,7 @@ _TIMEOUT_SECONDS = 120
 
 
 class NoSuchCompiler(Exception):
-    """BICEP names a program that cannot be run."""
+    """What was taken for a compiler cannot be run."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,13 @@ class Compiler:
     def version(self) -> str:
         """Such as `0.49.2`; raises NoSuchCompiler if the program does not run."""
         try:
-            printed = self._run("--version").output
+            answer = self._run("--version")
         except (OSError, subprocess.SubprocessError) as error:
             raise NoSuchCompiler(f"{self.program} cannot be run: {error}") from error
-        words = printed.split()
-        return next((word for word in words if word[:1].isdigit()), printed.strip() or "unknown")
+        number = next((word for word in answer.output.split() if word[:1].isdigit()), None)
+        if number is None:
+            raise NoSuchCompiler(f"{self.program} cannot be run: it tells no version; {answer.complaints}")
+        return number
 
     def lint(self, project: Path, pattern: str) -> Answer:
         """Diagnostics of the templates whose paths in `project` match, and of their modules."""
@@ -86,16 +88,17 @@ class Compiler:
 def find_compiler(environment: Mapping[str, str]) -> Compiler | None:
     """The one that BICEP names, else `bicep` on PATH, else that of `az bicep install`, else none.
 
-    Raises NoSuchCompiler if BICEP is set to something that does not run: that is a mistake, not an absence.
+    Raises NoSuchCompiler if what is found does not run: that is a mistake, not an absence.
     """
-    named = environment.get("BICEP", "").strip()
-    if named:
-        compiler = Compiler(named)
-        compiler.version()
-        return compiler
-    on_path = shutil.which("bicep", path=environment.get("PATH", ""))
-    if on_path:
-        return Compiler(on_path)
     azure = environment.get("AZURE_CONFIG_DIR") or Path(environment.get("HOME", "~")).expanduser() / ".azure"
-    of_azure_cli = Path(azure) / "bin" / "bicep"
-    return Compiler(str(of_azure_cli)) if os.access(of_azure_cli, os.X_OK) else None
+    of_azure_cli = Path(azure) / "bin/bicep"
+    program = (
+        environment.get("BICEP", "").strip()
+        or shutil.which("bicep", path=environment.get("PATH", ""))
+        or (str(of_azure_cli) if os.access(of_azure_cli, os.X_OK) else "")
+    )
+    if not program:
+        return None
+    compiler = Compiler(str(Path(program).absolute()) if os.sep in program else program)
+    compiler.version()
+    return compiler

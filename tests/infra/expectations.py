@@ -19,7 +19,7 @@ BATCH_DATA_CONTRIBUTOR = "6aaa78f1-f7de-44ca-8722-c64a23943cae"
 
 #: Images and sizes that Azure Batch has announced the end of.
 _RETIRED_AGENTS = re.compile(r"batch\.node\.(ubuntu (1\d|20|22)\.|centos|debian 1?\d$|el 7)")
-_RETIRED_SIZES = re.compile(r"standard_(nc\d+\w*_v[123]|nc\d+r?|hb120\w*_v2|hc44\w*|np\d+\w*|ds?\d+(_v2)?)", re.I)
+_RETIRED_SIZES = re.compile(r"standard_(nc\d+r?s_v[123]|nc\d+r?|hb120\w*_v2|hc44\w*|np\d+\w*|ds?\d+(_v2)?)", re.I)
 _OLDEST_API = "2025-06-01"
 
 
@@ -75,6 +75,12 @@ def formula_scales(formula: str, bucket: str, *, slots: int, minimum: int, maxim
     for tasks in range(1, 3 * slots + 2):
         assert pool().after(interval, pending=tasks) == max(minimum, min(maximum, -(-tasks // slots))), "rounded up"
     assert pool().after(interval, pending=1000) == maximum
+    burst = pool()
+    burst.after(interval - timedelta(minutes=2), pending=0)
+    assert burst.after(timedelta(minutes=2), pending=maximum * slots) == maximum, "new tasks count at once and in full"
+    gap = pool()
+    gap.after(2 * interval - timedelta(minutes=3), pending=1)
+    assert gap.after(timedelta(minutes=3), pending=0) == max(1, minimum), "a node is kept for one more look"
     busy = pool()
     busy.after(interval, pending=slots)
     assert busy.after(interval, pending=slots, preempted=1) == min(maximum, 2), "a preempted node is replaced"

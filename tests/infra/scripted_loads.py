@@ -44,7 +44,7 @@ class ScriptedPool:
             now=self._now,
             history=self._history,
             lag=_LAG,
-            current={name: 0.0 for name in NODE_METRICS},
+            current=dict.fromkeys(NODE_METRICS, 0.0),
             dedicated=0 if spot else self.target,
             low_priority=self.target if spot else 0,
         )
