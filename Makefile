@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 WORKERS ?= 2
-CODE := function_app.py shared local infra tests bench $(wildcard operate)
+CODE := function_app.py shared local infra tests bench docs/examples $(wildcard operate)
 
 # Written after an installation, inside of what it installed: who deletes the folder installs anew.
 PYTHON_READY := $(VENV)/installed
@@ -38,8 +38,9 @@ lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 infra: $(PYTHON_READY) ## compile the Bicep templates and compare with the snapshots (ARGS=--update writes them anew)
 	@$(PY) -m infra.check $(ARGS)
 
-bench: $(PYTHON_READY) ## measure what live jobs cost, as ratios
+bench: $(PYTHON_READY) ## measure what live jobs cost, as ratios, and what the Batch emulator takes
 	@$(PY) -m bench.live_jobs $(ARGS)
+	@$(PY) -m bench.batch_emulator
 
 clean: ## remove all that was installed or made here
 	rm -rf $(VENV) .local local/azurite/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,16 +1,21 @@
-"""What the Batch emulator's core takes: `python -m bench.batch_emulator [TASKS]`.
+"""What the Batch emulator takes: `python -m bench.batch_emulator [TASKS]`.
 
-A day of manual service time for ten auto-scaled pools under load and preemptions, then requests of one client process
-through the real SDK, and a list of ten thousand tasks.
+A day of manual service time for ten auto-scaled pools under load and preemptions, then requests of one client through
+the real SDK, and a list of ten thousand tasks, once in this process and once over http to a process of its own.
 """
 
 # ruff: noqa: T201 - it is there to print
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -18,12 +23,14 @@ from azure.batch import BatchClient, models
 from azure.core.credentials import AzureNamedKeyCredential
 
 from local.batch import ACCOUNT_KEY, InProcessTransport, ScriptedRunner, World, control
+from local.batch.config import Account
+from local.stack.environment import no_proxy
 
 _POOLS = 10
-_TASKS = 1_000
+_TASKS = 200
 _HOURS = 24
 _LISTED = 10_000
-_REQUESTS = 2_000
+_REQUESTS = 1_000
 _TASK_SECONDS = 1_800.0
 _QUERY = {"api-version": "2025-06-01"}
 _BEARER = {"authorization": "Bearer bench"}
@@ -49,15 +56,40 @@ def main(arguments: list[str]) -> int:
         f"{preempted} nodes preempted, {evaluated} formulas evaluated, {len(world.events.entries)} events)"
     )
     world = _busy_world()
-    client = _client(world)
-    client.create_job(models.BatchJobCreateOptions(id="job", pool_info=models.BatchPoolInfo(pool_id="pool-0")))
-    print(f"{_rate(_creations(client)):.0f} task creations per second from one client")
-    print(f"{_rate(_readings(client)):.0f} task readings per second from one client")
-    _fill(client, _LISTED - _REQUESTS)
-    by_client = _timed(lambda: _expect(sum(1 for _ in client.list_tasks("job"))))
+    with _client("https://batch.local", InProcessTransport(world)) as client:
+        _print_rates("in one process", client)
     bare = _timed(lambda: _expect(_listed(world)))
-    print(f"{_LISTED} tasks listed in {by_client:.2f} s by the client, in {bare:.2f} s without the SDK's models")
+    print(f"in one process: {_LISTED} tasks listed in {bare:.2f} s without the SDK's models")
+    with _served() as endpoint, _client(endpoint) as client:
+        _print_rates("over http     ", client)
     return 0
+
+
+def _print_rates(where: str, client: BatchClient) -> None:
+    """One client's requests, one after the other, to an account that ends with so many tasks in one job."""
+    client.create_job(models.BatchJobCreateOptions(id="job", pool_info=models.BatchPoolInfo(pool_id="pool-0")))
+    print(f"{where}: {_rate(_creations(client)):.0f} task creations per second")
+    print(f"{where}: {_rate(_readings(client)):.0f} task readings per second")
+    _fill(client, _LISTED - _REQUESTS)
+    whole = _timed(lambda: _expect(sum(1 for _ in client.list_tasks("job"))))
+    parts = _timed(lambda: _expect(sum(1 for _ in client.list_tasks("job", select=["id", "state"]))))
+    print(f"{where}: {_LISTED} tasks listed in {whole:.2f} s, in {parts:.2f} s with ids and states alone")
+
+
+@contextmanager
+def _served() -> Iterator[str]:
+    """The emulator in a process of its own; its pool has no nodes, so that nothing else happens there."""
+    os.environ.update(no_proxy(os.environ))
+    with TemporaryDirectory() as folder:
+        world = Path(folder) / "world.json"
+        world.write_text(json.dumps({"root": folder, "pools": [{"id": "pool-0"}]}))
+        command = [sys.executable, "-m", "local.batch", "--world", str(world)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout
+                yield process.stdout.readline().split()[-1]
+            finally:
+                process.terminate()
 
 
 def _busy_world() -> World:
@@ -97,9 +129,10 @@ def _request(world: World, method: str, path: str, body: dict[str, Any]) -> None
     assert response.status < 300, response.body
 
 
-def _client(world: World) -> BatchClient:
-    credential = AzureNamedKeyCredential(world.config.account.name, ACCOUNT_KEY)
-    return BatchClient("https://batch.local", credential, transport=InProcessTransport(world), retry_total=0)
+def _client(endpoint: str, transport: InProcessTransport | None = None) -> BatchClient:
+    options = {"transport": transport} if transport else {}
+    credential = AzureNamedKeyCredential(Account().name, ACCOUNT_KEY)
+    return BatchClient(endpoint, credential, retry_total=0, **options)
 
 
 def _creations(client: BatchClient) -> Iterator[None]:

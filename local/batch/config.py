@@ -1,7 +1,7 @@
 """The world file: what the emulated Batch account looks like and how fast things happen in it.
 
-A world is a JSON object; every key has a default. Names in camelCase are Batch's own properties, names_with_underscores
-are knobs of the emulator.
+A world is an object in JSON or, in a `.yaml` or `.yml` file, YAML; every key has a default. Names in camelCase are
+Batch's own properties, names_with_underscores are knobs of the emulator.
 
     {
       "account": {"name": "localbatch", "key": "<base64>"},     SharedKey is checked against it, any bearer is accepted
@@ -53,11 +53,14 @@ are knobs of the emulator.
     }
 """
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from local.batch import formula
 from local.batch.event_script import ScriptedEvent, read
@@ -74,6 +77,14 @@ ACCOUNT_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
 class Account:
     name: str = "localbatch"
     key: str = ACCOUNT_KEY
+
+    def __post_init__(self) -> None:
+        try:
+            valid = bool(self.name and base64.b64decode(self.key, validate=True))
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
+            raise WorldFileError("an account has a name, and a key in base64")
 
 
 @dataclass(frozen=True)
@@ -196,12 +207,19 @@ class WorldConfig:
 
     @classmethod
     def from_file(cls, path: Path) -> "WorldConfig":
-        """Read a world file."""
+        """Read a world file, as YAML if it is named so. Raises OSError and WorldFileError."""
+        language = "YAML" if path.suffix in (".yaml", ".yml") else "JSON"
         try:
-            world = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise WorldFileError(f"{path} is not JSON: {error}") from error
+            text = path.read_text(encoding="utf-8")
+            world = _from_yaml(text) if language == "YAML" else json.loads(text)
+        except (ValueError, TypeError, yaml.YAMLError) as error:
+            raise WorldFileError(f"{path} is not {language}: {error}") from error
         return cls.from_json(world)
+
+
+def _from_yaml(text: str) -> Any:
+    """By way of JSON, so that it holds nothing that JSON could not: a date without quotes is refused, not served."""
+    return json.loads(json.dumps(yaml.safe_load(text)))
 
 
 def _checked(part: Any, value: Any, where: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _DURATION = re.compile(
 
 def format_time(moment: datetime) -> str:
     """UTC with seven digits of a second, e.g. `2026-11-30T00:00:00.1234560Z`."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f") + "0Z"
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "0Z"
 
 
 def parse_time(text: str) -> datetime:

@@ -20,7 +20,7 @@ _LARGEST_BODY_BYTES = 1024 * 1024
 
 def list_tasks(world: World, call: Call) -> Response:
     job = world.job(call.job)
-    entries = [(f"{task.number:012d}", task) for task in job.tasks.values()]
+    entries = ((f"{task.number:012d}", task) for task in job.tasks.values())
     base_url, size = call.request.base_url, world.config.page_size
     return page(call, "tasks", entries, lambda task: render.task(task, job, base_url), TASK_FILTERS, TASK, size)
 

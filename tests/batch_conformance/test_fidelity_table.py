@@ -162,6 +162,14 @@ def test_a_world_in_the_page_is_a_world(block: str) -> None:
     World.from_json(json.loads(block)).advance(2 * 86400)
 
 
+def test_the_world_in_yaml_is_the_one_in_json(tmp_path: Path) -> None:
+    (block,) = _blocks("yaml")
+    path = tmp_path / "world.yaml"
+    path.write_text(block, encoding="utf-8")
+
+    assert WorldConfig.from_file(path) == WorldConfig.from_json(json.loads(_blocks("json")[0]))
+
+
 def test_the_faults_in_the_page_are_faults() -> None:
     rules = [json.loads(row["rule"]) for row in _table(("rule", "what it does"))]
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import base64
 import os
-import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.batch import BatchClient, models
+from azure.batch import models
 from azure.core import MatchConditions
 from azure.core.credentials import AccessToken, AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError, ServiceResponseError
 
 from local.batch import ACCOUNT_KEY
 from local.certificates import Certificates
+from tests.batch_emulator.emulator_process import PROJECT, Emulator, running
 from tests.batch_emulator.process_support import add_task, finished, read, until
 from tests.batch_emulator.support import POOL, act, make_job, refusal, states
-
-_ROOT = Path(__file__).resolve().parents[2]
-_STOP_SECONDS = 30
 
 
 class _Tokens:
@@ -33,49 +29,14 @@ class _Tokens:
         return AccessToken("token", int(datetime.now(UTC).timestamp()) + 3600)
 
 
-class _Emulator:
-    """A running `python -m local.batch`."""
-
-    def __init__(self, folder: Path, certificates: Certificates, world: dict[str, Any], *options: str) -> None:
-        world_file, endpoint_file = folder / "world.json", folder / "endpoint"
-        world_file.write_text(json.dumps({"root": str(folder / "nodes"), **world}))
-        tls = ["--cert", str(certificates.certificate), "--key", str(certificates.key)]
-        where = ["--world", str(world_file), "--endpoint-file", str(endpoint_file)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "local.batch", *where, *tls, *options], cwd=_ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        self.line = self.process.stdout.readline().strip()
-        until(endpoint_file.exists)
-        self.endpoint = endpoint_file.read_text()
-
-    def client(self, credential: Any = None) -> BatchClient:
-        credential = credential or AzureNamedKeyCredential("localbatch", ACCOUNT_KEY)
-        return BatchClient(self.endpoint, credential, retry_total=0)
-
-    def admin(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.endpoint}/admin{path}", data, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)["result"]
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_STOP_SECONDS)
-
-
 @pytest.fixture
-def emulator(tmp_path: Path, certificates: Certificates) -> Iterator[_Emulator]:
+def emulator(tmp_path: Path, certificates: Certificates) -> Iterator[Emulator]:
     pool = {"id": POOL, "targetLowPriorityNodes": 1, "taskSlotsPerNode": 4, "start_seconds": 0}
-    running = _Emulator(tmp_path, certificates, {"pools": [pool], "page_size": 2})
-    yield running
-    if running.process.poll() is None:
-        running.stop()
-    if running.process.stdout:
-        running.process.stdout.close()
+    with running(tmp_path, certificates, {"pools": [pool], "page_size": 2}) as one:
+        yield one
 
 
-def test_a_day_in_the_life(emulator: _Emulator) -> None:
+def test_a_day_in_the_life(emulator: Emulator) -> None:
     assert emulator.line == f"batch emulator listening on {emulator.endpoint}"
     assert emulator.endpoint.startswith("https://127.0.0.1:")
     with emulator.client() as client, emulator.client(_Tokens()) as other:
@@ -119,7 +80,7 @@ def test_a_day_in_the_life(emulator: _Emulator) -> None:
     assert refusal(refused.value) == (403, "AuthenticationFailed")
 
 
-def test_faults_over_the_wire(emulator: _Emulator) -> None:
+def test_faults_over_the_wire(emulator: Emulator) -> None:
     with emulator.client() as client:
         make_job(client)
         emulator.admin(
@@ -138,7 +99,7 @@ def test_faults_over_the_wire(emulator: _Emulator) -> None:
         assert (response.status_code, response.headers["Retry-After"]) == (429, "3")
 
 
-def test_preemption_and_a_clean_stop(emulator: _Emulator) -> None:
+def test_preemption_and_a_clean_stop(emulator: Emulator) -> None:
     with emulator.client() as client:
         make_job(client)
         add_task(client, commandLine="/bin/bash -c 'echo $$ > pid; sleep 600'")
@@ -161,13 +122,8 @@ def test_preemption_and_a_clean_stop(emulator: _Emulator) -> None:
 def test_time_goes_on_without_requests(tmp_path: Path, certificates: Certificates) -> None:
     log = tmp_path / "events.jsonl"
     pool = {"id": POOL, "targetDedicatedNodes": 1, "start_seconds": 0.2}
-    running = _Emulator(tmp_path, certificates, {"pools": [pool], "event_log": str(log)})
-    try:
+    with running(tmp_path, certificates, {"pools": [pool], "event_log": str(log)}):
         until(lambda: log.exists() and '"state": "idle"' in log.read_text())
-    finally:
-        running.stop()
-        if running.process.stdout:
-            running.process.stdout.close()
 
 
 @pytest.mark.parametrize("text", ["{", '{"colour": 1}'])
@@ -177,7 +133,7 @@ def test_a_wrong_world_file_is_named(tmp_path: Path, text: str) -> None:
 
     outcome = subprocess.run(
         [sys.executable, "-m", "local.batch", "--world", str(world)],
-        cwd=_ROOT,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         check=False,
@@ -194,8 +150,7 @@ def test_a_server_s_time_need_not_be_the_computer_s(
     tmp_path: Path, certificates: Certificates, options: list[str]
 ) -> None:
     pool = {"id": POOL, "targetDedicatedNodes": 1, "start_seconds": 7200}
-    emulator = _Emulator(tmp_path, certificates, {"pools": [pool]}, *options)
-    try:
+    with running(tmp_path, certificates, {"pools": [pool]}, *options) as emulator:
         client = emulator.client()
         if options == ["--manual"]:
             assert next(iter(client.list_nodes(POOL))).state == "creating"
@@ -203,16 +158,51 @@ def test_a_server_s_time_need_not_be_the_computer_s(
             assert next(iter(client.list_nodes(POOL))).state == "idle"
         else:
             until(lambda: next(iter(client.list_nodes(POOL))).state == "idle")
-    finally:
-        emulator.stop()
-        assert emulator.process.stdout
-        emulator.process.stdout.close()
 
 
 def test_options_that_make_no_sense_are_refused() -> None:
     refused = subprocess.run(
-        [sys.executable, "-m", "local.batch", "--speed", "0"], cwd=_ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "local.batch", "--speed", "0"], cwd=PROJECT, capture_output=True, text=True, check=False
     )
 
     assert refused.returncode == 2
     assert "--speed" in refused.stderr
+
+
+def test_the_account_is_the_one_of_the_command_line(tmp_path: Path, certificates: Certificates) -> None:
+    key, other = (base64.b64encode(text).decode() for text in (b"a key", b"another key"))
+    world = {"account": {"name": "of-the-file", "key": other}, "pools": [{"id": POOL}]}
+    from_environment = {"BATCH_EMULATOR_KEY": key}
+    with running(tmp_path, certificates, world, "--account", "mine", variables=from_environment) as emulator:
+        assert emulator.client(AzureNamedKeyCredential("mine", key)).get_pool(POOL).id == POOL
+        for name, wrong in (("of-the-file", other), ("mine", other), ("of-the-file", key), ("localbatch", ACCOUNT_KEY)):
+            with pytest.raises(HttpResponseError) as refused:
+                emulator.client(AzureNamedKeyCredential(name, wrong)).get_pool(POOL)
+            assert refusal(refused.value) == (403, "AuthenticationFailed")
+
+
+def test_an_account_key_that_is_given_wins_over_the_environment(tmp_path: Path, certificates: Certificates) -> None:
+    key, other = (base64.b64encode(text).decode() for text in (b"a key", b"another key"))
+    world = {"account": {"name": "of-the-file"}, "pools": [{"id": POOL}]}
+    from_environment = {"BATCH_EMULATOR_KEY": other}
+    with running(tmp_path, certificates, world, "--account-key", key, variables=from_environment) as emulator:
+        assert emulator.client(AzureNamedKeyCredential("of-the-file", key)).get_pool(POOL).id == POOL
+
+
+@pytest.mark.parametrize("where", ["option", "environment"])
+def test_a_key_that_is_no_key_is_refused_and_not_shown(where: str) -> None:
+    options = ["--account-key", "no key!"] if where == "option" else []
+    variables = {"BATCH_EMULATOR_KEY": "no key!"} if where == "environment" else {}
+    refused = subprocess.run(
+        [sys.executable, "-m", "local.batch", *options],
+        cwd=PROJECT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert refused.returncode == 2
+    assert "base64" in refused.stderr
+    assert "no key!" not in refused.stderr
