@@ -38,8 +38,8 @@ lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 infra: $(PYTHON_READY) ## compile the Bicep templates and compare with the snapshots (ARGS=--update writes them anew)
 	@$(PY) -m infra.check $(ARGS)
 
-bench: $(PYTHON_READY) ## measure what live jobs cost, as ratios, and what the Batch emulator takes
-	@$(PY) -m bench.live_jobs $(ARGS)
+bench: $(PYTHON_READY) ## measure recovery, Azure calls, a tick over 10,000 jobs, and the Batch emulator (ARGS=calls for a part)
+	@$(PY) -m bench $(ARGS)
 	@$(PY) -m bench.batch_emulator
 
 clean: ## remove all that was installed or made here

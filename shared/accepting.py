@@ -29,16 +29,14 @@ def accept(worker: Worker, entity: Entity, request: Request) -> Versioned | None
 
     Once this returns, the request's effect is stored. Raises Conflict if somebody else wrote meanwhile.
     """
-    version = worker.ledger.read(entity.key)
-    decision = table.accept(version.record if version else None, request)
+    created = worker.ledger.create(new_record(worker, entity, _knowing_haste(worker, entity, request)))
+    version = created or worker.ledger.read(entity.key)
+    if version is None:
+        raise Conflict("another record was there, and has gone")
+    decision = Accept.CREATE if created else table.accept(version.record, request)
     log.info("start message", decision=decision, request=request.request_id)
     match decision:
-        case Accept.CREATE:
-            created = worker.ledger.create(new_record(worker, entity, _knowing_haste(worker, entity, request)))
-            if created is None:
-                raise Conflict("another record was created first")
-            return created
-        case Accept.CONTINUE:
+        case Accept.CREATE | Accept.CONTINUE:
             return version
         case Accept.LIST_DONE:
             assert version is not None

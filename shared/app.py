@@ -11,14 +11,16 @@ from datetime import UTC, datetime, timedelta
 
 from azure.identity import DefaultAzureCredential
 
-from shared import logs, poison, sweeping, watching
+from shared import janitor, logs, poison, sweeping, watching
 from shared.batch.client import AzureBatch, BatchCredential, connect, named_key
+from shared.batch.types import JobState
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Workload
 from shared.kinds import Kind
 from shared.ledger.blob_ledger import BlobLedger
+from shared.ledger.notes import BlobNotes
 from shared.lifetimes import sas_expiry
 from shared.placement.placer import LegacyNames, Placer, SharedNames
 from shared.recovery import Policy
@@ -31,16 +33,20 @@ from shared.storage.blob_container import BlobContainer
 from shared.storage.delegation import Delegation
 from shared.storage.lease import BlobLease
 from shared.storage.queues import QueueReader, WorkerQueue
+from shared.storage.reading_once import HasteContainer
 from shared.storage.reading_urls import ReadingUrls
 from shared.task_bodies import TaskBodies
 from shared.transfer import IdentityTransfer, SasTransfer, Transfer
-from shared.worker import Limits, Pace, Worker
+from shared.worker import Limits, ManagedPools, Pace, Worker
 
 #: Must be host.json's functionTimeout.
 FUNCTION_TIMEOUT = timedelta(minutes=10)
 #: HASTE's API saves a record at most this long after its message; then the request is given up.
 _RECORD_PATIENCE = timedelta(minutes=2)
-_SWEEP_EVERY_SECONDS = 600
+_KEEP_HOUSE_EVERY = timedelta(minutes=10)
+#: The nodes of a pool in which our tasks run are listed this often even if nothing points to a loss.
+_LOOK_AT_NODES_EVERY = timedelta(minutes=5)
+_LOOK_AT_POOLS_EVERY = timedelta(minutes=5)
 
 
 @dataclass
@@ -50,10 +56,11 @@ class App:
     settings: Settings
     worker: Worker
     haste_blobs: BlobContainer
+    own_blobs: BlobContainer
     rejected: Rejected
     poison_queues: QueueReader
     lease: BlobLease
-    _swept_at_seconds: float | None = None
+    _kept_house_at: datetime | None = None
 
     def tick(self) -> None:
         """One run of the timer, alone among all processes of this tenant while it holds the lease."""
@@ -62,26 +69,29 @@ class App:
                 return
             poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
             watching.tick(self.worker, time.monotonic)
-            self._sweep_sometimes()
+            self._keep_house_sometimes()
 
     def queue_names(self) -> dict[str, Kind | None]:
         """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
         haste: dict[str, Kind | None] = {self.settings.queue_name(kind): kind for kind in Kind}
         return haste | {self.settings.worker_queue_name: None}
 
-    def _sweep_sometimes(self) -> None:
-        now = time.monotonic()
-        if self._swept_at_seconds is not None and now - self._swept_at_seconds < _SWEEP_EVERY_SECONDS:
-            return
-        self._swept_at_seconds = now
+    def _keep_house_sometimes(self) -> None:
         settings, worker = self.settings, self.worker
+        now = worker.now()
+        if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
+            return
+        self._kept_house_at = now
+        tenants_jobs = worker.batch.jobs_of(worker.tenant)
         if settings.shared_mode:
-            sweeping.sweep(worker, worker.batch.jobs_of(worker.tenant), may_end=True)
+            usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
+            sweeping.sweep(worker, usable, may_end=True)
         else:  # HASTE's own app and others may use these jobs
             jobs = {
                 worker.placer.job_id(kind, pool, worker.now()) for kind in Kind for pool in settings.pools_for(kind)
             }
             sweeping.sweep(worker, sorted(jobs), may_end=False)
+        janitor.tidy(worker, tenants_jobs, self.own_blobs)
 
 
 @functools.cache
@@ -95,7 +105,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
     logs.configure()
     haste_client = accounts.haste_container(settings)
     reading_urls = ReadingUrls(haste_client, settings.storage_account, settings.blob_container_read_policy, now)
-    haste_blobs = BlobContainer(haste_client, reading_urls)
+    haste_blobs = HasteContainer(haste_client, reading_urls)
     own_blobs = BlobContainer(accounts.worker_container(settings))
     own_blobs.ensure()
     queues = accounts.queues(settings)
@@ -126,15 +136,27 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
                 most_losses_per_pool=settings.worker_max_preemptions,
                 pool_cool_down=settings.worker_pool_cool_down,
                 rerun_grace=settings.worker_preemption_grace,
+                queued_too_long=settings.worker_queued_too_long,
+                max_wait=settings.worker_max_wait if settings.shared_mode else None,
                 max_run=settings.max_run(kind),
             )
             for kind in Kind
         },
         progress_pace=Pace(settings.worker_progress_every),
+        node_pace=Pace(_LOOK_AT_NODES_EVERY),
+        pool_pace=Pace(_LOOK_AT_POOLS_EVERY),
+        notes=BlobNotes(own_blobs),
+        managed_pools=_managed_pools(settings),
         now=now,
     )
     return App(
-        settings, worker, haste_blobs, Rejected(own_blobs), QueueReader(queues), BlobLease(own_blobs, "timer.lease")
+        settings,
+        worker,
+        haste_blobs,
+        own_blobs,
+        Rejected(own_blobs),
+        QueueReader(queues),
+        BlobLease(own_blobs, "timer.lease"),
     )
 
 
@@ -160,6 +182,12 @@ def _batch_credential(settings: Settings) -> BatchCredential:
     if key is not None:
         return named_key(settings.azure_batch_account_name, key.get_secret_value())
     return DefaultAzureCredential()
+
+
+def _managed_pools(settings: Settings) -> ManagedPools | None:
+    if not settings.azure_batch_manage_pools:
+        return None
+    return ManagedPools(settings.azure_batch_target_dedicated_nodes, settings.azure_batch_target_low_priority_nodes)
 
 
 def _job_names(settings: Settings) -> SharedNames | LegacyNames:

@@ -11,12 +11,14 @@ from datetime import timedelta
 
 import structlog
 
-from shared import finishing, recovery, submitting
+from shared import finishing, pool_care, recovery, submitting
 from shared.batch.types import TaskView
+from shared.choosing import choose
 from shared.errors import JobOver, NeedsOperator, Transient
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.logs import bound
+from shared.placement.routing import Decision
 from shared.protocol import table
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
@@ -56,11 +58,11 @@ def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> 
         worker.ledger.replace(latest, replace(latest.record, reason=reason))
 
 
-def _waiting(worker: Worker, version: Versioned, _readings: Readings) -> Versioned | None:
+def _waiting(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
     step = table.leave_waiting(version.record, worker.ledger.done(version.record.entity))
     log.info("waiting", step=step.do, why=step.why)
     if step.do is Do.PLACE:
-        return submitting.place(worker, version)
+        return submitting.place(worker, version, readings)
     return _finish(worker, version, step)
 
 
@@ -71,8 +73,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
     if task is not None and seen is Seen.LIVE:
         version = _noted(worker, version, task, readings)
         record = version.record
-        if recovery.is_lost(record, task) or recovery.budget_is_spent(record, _policy(worker, record)):
-            verdict = _judge(worker, record, readings)
+        verdict = _judge(worker, record, task, readings)
     step = table.leave_placed(record, seen, verdict)
     if step.do is not Do.SHOW_PROGRESS:
         log.info("placed", step=step.do, why=step.why)
@@ -89,6 +90,8 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
             return submitting.submit(worker, version)
         case Do.SHOW_PROGRESS:
             assert task is not None
+            if verdict.why and verdict.why != record.reason:
+                version = worker.ledger.replace(version, replace(record, reason=verdict.why))
             submitting.show_progress(worker, version, task, verdict.why)
     return None
 
@@ -148,7 +151,10 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
     except (Transient, NeedsOperator) as error:
         log.warning("task not read", error=str(error))
         return Seen.READ_FAILED, None
-    return recovery.seen(task, _policy(worker, record)), task
+    seen = recovery.seen(task, _policy(worker, record))
+    if seen is Seen.ENDED_BY_ITSELF and task is not None and pool_care.is_nodes_fault(worker, record, task, readings):
+        seen = Seen.ENDED_OTHERWISE
+    return seen, task
 
 
 def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Readings) -> Versioned:
@@ -173,16 +179,45 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     return worker.ledger.replace(version, replace(record, node_run=run, reason=reason))
 
 
-def _judge(worker: Worker, record: Record, readings: Readings) -> Verdict:
-    kind, policy = record.entity.kind, _policy(worker, record)
+def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -> Verdict:
+    """Whether a live attempt should go on where it is."""
+    policy, now = _policy(worker, record), worker.now()
+    candidates = worker.placer.candidates(record.entity.kind)
+    if recovery.credentials_run_out(record, task, policy, now):
+        return Verdict(EndReason.MOVE, "queued so long that its credentials could end before its run")
+    is_lost = recovery.is_lost(record, task) or recovery.budget_is_spent(record, policy)
+    if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
+        return Verdict()
+    elsewhere = _elsewhere(worker, record, readings)
+    exists = _pool_exists(record, readings)
+    if is_lost:
+        verdict = recovery.judge_lost(record, elsewhere, candidates, policy, now, pool_exists=exists)
+    else:
+        verdict = recovery.judge_queued(record, elsewhere, pool_exists=exists)
+    return _reserved(verdict, elsewhere, readings)
+
+
+def _pool_exists(record: Record, readings: Readings) -> bool:
+    """Whether the attempt's pool is there; a reading that failed does not say that it is not."""
     assert record.placement is not None
-    avoid = recovery.pools_to_avoid(record, policy, worker.now())
-    here = record.placement.pool_id
-    others = [pool for pool in worker.placer.candidates(kind) if pool != here]
-    elsewhere = worker.placer.decide(kind, avoid, readings.pools) if others else None
-    if elsewhere is not None and elsewhere.pool_id == here:
-        elsewhere = None
-    return recovery.judge(record, elsewhere, worker.placer.candidates(kind), policy, worker.now())
+    pools = readings.pools().pools
+    return pools is None or record.placement.pool_id in pools
+
+
+def _elsewhere(worker: Worker, record: Record, readings: Readings) -> Decision | None:
+    """Where the next attempt would go; None if that is here."""
+    assert record.placement is not None
+    if len(worker.placer.candidates(record.entity.kind)) == 1:
+        return None
+    decision = choose(worker, record, readings, but=record.placement.pool_id)
+    return None if decision.pool_id == record.placement.pool_id else decision
+
+
+def _reserved(verdict: Verdict, elsewhere: Decision | None, readings: Readings) -> Verdict:
+    """No more jobs move in one tick than there are free slots."""
+    if verdict.end_reason is EndReason.MOVE and elsewhere is not None and elsewhere.pool_id is not None:
+        readings.taken()[elsewhere.pool_id] += 1
+    return verdict
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:
@@ -207,9 +242,8 @@ def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: 
         return
     if worker.now() - since < worker.limits.stuck_in_ending:
         return
-    nodes = readings.nodes(placed.pool_id)
-    if nodes is not None and task.node_id not in nodes:
-        log.warning("stuck in running on a node that is gone: deleted", task=placed.task_id)
+    if recovery.is_stuck(record, task, readings.nodes(placed.pool_id)):
+        log.warning("stuck in running on a node that is lost: deleted", task=placed.task_id)
         worker.batch.delete_stuck_task(placed.job_id, placed.task_id)
 
 

@@ -19,6 +19,7 @@ from shared.protocol.record import Request, State
 from shared.readings import Readings
 from shared.rejected import Rejected
 from shared.retry import at_most
+from shared.storage.reading_once import reading_once
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -114,7 +115,8 @@ def _resume(worker: Worker, resume: Resume) -> None:
     record = version.record
     is_meant = (record.request.request_id, record.attempt) == (resume.request_id, resume.attempt)
     if is_meant and record.state in (State.WAITING, State.PLACED):
-        _advance(worker, version)
+        with reading_once():
+            _advance(worker, version)
 
 
 def _repeated(worker: Worker, act: Callable[[], Versioned | None]) -> None:
@@ -123,21 +125,23 @@ def _repeated(worker: Worker, act: Callable[[], Versioned | None]) -> None:
     After a lost write everything is looked at afresh, a few times; then the message is left for its next delivery.
     """
     for attempt in range(1, _MOST_TRIES + 1):
-        try:
-            version = act()
-            break
-        except Conflict as conflict:
-            log.info("lost a write", error=str(conflict), attempt=attempt)
-            if attempt == _MOST_TRIES:
-                raise
-    if version is not None:
-        _advance(worker, version)
+        with reading_once():
+            try:
+                version = act()
+            except Conflict as conflict:
+                log.info("lost a write", error=str(conflict), attempt=attempt)
+                if attempt == _MOST_TRIES:
+                    raise
+                continue
+            if version is not None:
+                _advance(worker, version)
+            return
 
 
 def _advance(worker: Worker, version: Versioned) -> None:
     """Take the record on. It exists, so the timer goes on with it where this fails: the message is done with."""
     try:
         with at_most(_SECONDS_FOR_A_MESSAGE):
-            driver.advance(worker, version, Readings(worker.batch, by_list=False))
+            driver.advance(worker, version, Readings(worker, by_list=False))
     except (Conflict, Transient) as error:
         log.warning("left to the timer", error=str(error), error_type=type(error).__name__)

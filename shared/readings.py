@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from shared.batch.types import BatchService, JobState, NodeView, TaskView
-from shared.errors import JobOver, Transient, WorkerError
-from shared.placement.placer import read_pools
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+from shared import recovery
+from shared.batch.types import JobState, NodeView, PoolCounts, TaskView
+from shared.errors import JobOver, WorkerError
+from shared.ledger.port import LiveSummary
+from shared.placement.placer import read_counts, read_pools
+from shared.placement.pool_notes import PoolNotes
 from shared.placement.routing import PoolReading
+from shared.protocol.record import State
+from shared.worker import Worker
+
+#: A task that has run for so long is in the node counts.
+_COUNTS_LAG = timedelta(seconds=10)
+#: A handler that lists nothing asks for so many tasks one by one, to learn whether they take a slot still.
+_MOST_LOOKED_UP = 5
 
 
 class Readings:
     """Caches within one tick. A reading that failed stays failed for that tick and is never a source of a decision."""
 
-    def __init__(self, batch: BatchService, *, by_list: bool) -> None:
-        self._batch = batch
+    def __init__(self, worker: Worker, *, by_list: bool) -> None:
+        self._worker = worker
+        self._batch = worker.batch
         self._by_list = by_list
+        self._live: list[LiveSummary] | None = None
+        self._taken: Counter[str] | None = None
+        self._looked_up = 0
+        self._notes: PoolNotes | None = None
+        self._looked_at: dict[str, bool] = {}
         self._tasks: dict[str, dict[str, TaskView] | WorkerError] = {}
         self._nodes: dict[str, dict[str, NodeView] | None] = {}
+        self._counts: PoolReading | None = None
         self._pools: PoolReading | None = None
+        self._states: dict[str, JobState] | None = None
         self._over: dict[str, bool] = {}
 
     def task(self, job_id: str, task_id: str) -> TaskView | None:
@@ -42,15 +64,18 @@ class Readings:
             raise tasks
         return tasks.get(task_id)
 
-    def is_calm(self, job_id: str, task_id: str, pool_id: str) -> str | None:
-        """The task's state if nothing about it gives reason to look closer; None otherwise."""
+    def calm_task(self, job_id: str, task_id: str, pool_id: str) -> TaskView | None:
+        """The task if nothing about it or its node gives reason to look closer; None otherwise."""
         try:
             task = self.task(job_id, task_id)
         except WorkerError:
             return None
-        if task is None or task.state == "completed" or self._is_suspect(pool_id, task):
+        if task is None or task.state == "completed":
             return None
-        return task.state
+        if not self._is_suspect(pool_id, task):
+            return task
+        nodes = None if task.state == "active" else self.nodes(pool_id)
+        return None if nodes is None or recovery.is_without_node(task, nodes) else task
 
     def nodes_if_suspect(self, pool_id: str, task: TaskView) -> dict[str, NodeView] | None:
         """The pool's nodes, if its counts or the task give reason to look; None if not looked at or not readable."""
@@ -61,24 +86,104 @@ class Readings:
         if pool_id not in self._nodes:
             try:
                 self._nodes[pool_id] = self._batch.nodes(pool_id)
-            except Transient:
+            except WorkerError:
                 self._nodes[pool_id] = None
         return self._nodes[pool_id]
 
     def pools(self) -> PoolReading:
         """Node counts and settings of all pools."""
         if self._pools is None:
-            self._pools = read_pools(self._batch)
+            self._pools = read_pools(self._batch, self.counted())
         return self._pools
+
+    def counts(self, pool_id: str) -> PoolCounts | None:
+        """Node counts of one pool; None if it does not exist or was not counted."""
+        return (self.counted().counts or {}).get(pool_id)
+
+    def counted(self) -> PoolReading:
+        """Node counts of all pools, without their settings."""
+        if self._counts is None:
+            self._counts = read_counts(self._batch)
+        return self._counts
+
+    def notes(self) -> PoolNotes:
+        """What is remembered about pools."""
+        if self._notes is None:
+            self._notes = self._worker.notes.read()
+        return self._notes
+
+    def live(self) -> list[LiveSummary]:
+        """All live records, as they were when this was first asked."""
+        if self._live is None:
+            self._live = list(self._worker.ledger.live())
+        return self._live
+
+    def on_their_way(self) -> int:
+        """How many records of ours stand before a placement, and will take a slot somewhere."""
+        return sum(
+            not one.is_unwanted and (one.state is State.ENDING or (one.state is State.WAITING and not one.has_waited))
+            for one in self.live()
+        )
+
+    def tasks_placed_on(self, pool_id: str) -> Iterator[tuple[LiveSummary, TaskView]]:
+        """Tasks of ours on a pool that this tick can see by its lists; none for a handler, which lists nothing."""
+        for one in self.live() if self._by_list else ():
+            if one.state is not State.PLACED or one.pool_id != pool_id or not (one.job_id and one.task_id):
+                continue
+            try:
+                task = self._task(one.job_id, one.task_id)
+            except WorkerError:
+                continue
+            if task is not None:
+                yield one, task
+
+    def taken(self) -> Counter[str]:
+        """Slots per pool that tasks of ours will take before a new one, or have taken without the counts showing it."""
+        if self._taken is None:
+            self._taken = Counter(one.pool_id for one in self.live() if one.pool_id and self._is_on_its_way(one))
+        return self._taken
+
+    def _is_on_its_way(self, one: LiveSummary) -> bool:
+        if one.state is not State.PLACED or one.is_running or not (one.job_id and one.task_id and one.pool_id):
+            return False
+        if self._by_list:
+            listed = self._tasks.get(one.job_id)
+            return not isinstance(listed, dict) or self._takes_a_slot(listed.get(one.task_id))
+        counts = self.counts(one.pool_id)
+        if counts is None or counts.idle == 0 or self._looked_up >= _MOST_LOOKED_UP:
+            return True  # that it takes a slot changes nothing, or must be assumed
+        self._looked_up += 1
+        try:
+            return self._takes_a_slot(self._batch.task(one.job_id, one.task_id))
+        except WorkerError:
+            return True
+
+    def _takes_a_slot(self, task: TaskView | None) -> bool:
+        if task is None or task.state != "running" or task.started_at is None:
+            return task is None or task.state != "completed"
+        return self._worker.now() - task.started_at < _COUNTS_LAG
 
     def _is_over(self, job_id: str) -> bool:
         if job_id not in self._over:
-            self._over[job_id] = self._batch.job(job_id).state in (JobState.OVER, JobState.ABSENT)
+            state = self._states_of_ours().get(job_id) or self._batch.job(job_id).state
+            self._over[job_id] = state in (JobState.OVER, JobState.ABSENT)
         return self._over[job_id]
+
+    def _states_of_ours(self) -> dict[str, JobState]:
+        """All jobs of our own by one list; none for a handler, and where jobs have HASTE's names."""
+        if self._states is None:
+            tenant = self._worker.placer.tenant if self._by_list else None
+            self._states = {job.job_id: job.state for job in self._batch.jobs_of(tenant)} if tenant else {}
+        return self._states
 
     def _is_suspect(self, pool_id: str, task: TaskView) -> bool:
         """It ran and is queued again; or it is called running in a pool that has lost nodes, or runs none at all."""
         if task.state == "active":
             return task.previous_state == "running"
-        counts = (self.pools().counts or {}).get(pool_id)
-        return counts is not None and (counts.lost > 0 or counts.running == 0)
+        counts = self.counts(pool_id)
+        if counts is not None and (counts.lost > 0 or counts.running == 0):
+            return True
+        # other tenants' nodes can hide that ours is gone, so every pool is looked at now and then
+        if pool_id not in self._looked_at:
+            self._looked_at[pool_id] = self._worker.node_pace.is_due(pool_id, self._worker.now())
+        return self._looked_at[pool_id]

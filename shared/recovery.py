@@ -41,12 +41,14 @@ _TASK_ENDED = "TaskEnded"
 
 @dataclass(frozen=True)
 class Policy:
-    """The limits recovery works with."""
+    """The limits recovery works with. `max_wait`: how long a task may be queued; None = its credentials do not end."""
 
     most_losses_per_pool: int
     pool_cool_down: timedelta
     rerun_grace: timedelta
+    queued_too_long: timedelta
     max_run: timedelta | None
+    max_wait: timedelta | None
 
 
 def seen(task: TaskView | None, policy: Policy) -> Seen:
@@ -95,6 +97,14 @@ def find_loss(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | No
     return None
 
 
+def is_stuck(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | None) -> bool:
+    """Batch calls the task running although the node it ran on is lost, or has booted since."""
+    run = latest_run(record, task)
+    if task.state != "running" or run is None or nodes is None:
+        return False
+    return _node_fault(run, nodes.get(run.node_id)) is not None
+
+
 def with_loss_of(record: Record, run: NodeRun | None, now: datetime) -> Record:
     """The record with the loss of a run noted; None = it never was on a node that we know of."""
     assert record.placement is not None
@@ -118,10 +128,16 @@ def _is_noted(record: Record, run: NodeRun) -> bool:
     return any(loss.attempt == record.attempt and loss.started_at == run.started_at for loss in record.losses)
 
 
-def judge(
-    record: Record, elsewhere: Decision | None, candidates: Sequence[str], policy: Policy, now: datetime
+def judge_lost(
+    record: Record,
+    elsewhere: Decision | None,
+    candidates: Sequence[str],
+    policy: Policy,
+    now: datetime,
+    *,
+    pool_exists: bool = True,
 ) -> Verdict:
-    """What to do with an attempt whose run is lost and not running again.
+    """What to do with an attempt whose run is lost and not running again, or whose pool has lost it too often.
 
     Another candidate with a free slot is taken at once; one that can grow when Batch's own re-run has been waited for.
     `elsewhere` is the routing decision, None if it would stay on this attempt's pool.
@@ -134,11 +150,44 @@ def judge(
     waited = now - max((loss.noticed_at for loss in record.losses), default=now)
     if elsewhere is not None and elsewhere.can_grow and waited >= policy.rerun_grace:
         return Verdict(EndReason.MOVE, f"not run again on {here} for {waited}; {elsewhere.pool_id} can grow")
+    if not pool_exists and elsewhere is not None and elsewhere.pool_id is not None:
+        return Verdict(EndReason.MOVE, f"pool {here} does not exist any more; {elsewhere.pool_id}: {elsewhere.why}")
     if counts.get(here, 0) >= policy.most_losses_per_pool:
         if any(counts.get(pool, 0) < policy.most_losses_per_pool for pool in candidates):
             return Verdict(EndReason.MOVE, f"lost its node too often on {here} ({told})")
         return Verdict(EndReason.GIVE_UP, f"lost its node too often on every candidate pool ({told})")
     return Verdict(None, f"preempted on {here}; waiting for Batch to run it again there, no other pool is free")
+
+
+def is_queued_too_long(record: Record, task: TaskView, policy: Policy, now: datetime) -> bool:
+    """The task has been waiting for a node for so long that another candidate with a free slot is better."""
+    return task.state == "active" and now - _queued_since(record, task) >= policy.queued_too_long
+
+
+def judge_queued(record: Record, elsewhere: Decision | None, *, pool_exists: bool) -> Verdict:
+    """What to do with a task that has been queued too long, perhaps on a pool that has gone."""
+    assert record.placement is not None
+    here = record.placement.pool_id
+    if elsewhere is not None and elsewhere.has_free_slot:
+        return Verdict(EndReason.MOVE, f"queued too long on {here}; {elsewhere.pool_id} {elsewhere.why}")
+    if pool_exists:
+        return Verdict(None, f"queued on {here}; no other pool is free")
+    if elsewhere is not None and elsewhere.pool_id is not None:
+        return Verdict(EndReason.MOVE, f"pool {here} does not exist any more; {elsewhere.pool_id}: {elsewhere.why}")
+    return Verdict(None, f"pool {here} does not exist; the task waits for it")
+
+
+def credentials_run_out(record: Record, task: TaskView, policy: Policy, now: datetime) -> bool:
+    """A task that starts now could outlive its SAS, whose life is the allowed wait plus the longest run."""
+    assert record.placement is not None
+    if task.state != "active" or policy.max_wait is None:
+        return False
+    return now >= record.placement.at + policy.max_wait
+
+
+def _queued_since(record: Record, task: TaskView) -> datetime:
+    assert record.placement is not None
+    return max(filter(None, (record.placement.at, task.state_changed_at)))
 
 
 def budget_is_spent(record: Record, policy: Policy) -> bool:
@@ -170,6 +219,13 @@ def pools_to_avoid(record: Record, policy: Policy, now: datetime) -> dict[str, A
         elif now - latest < policy.pool_cool_down:
             avoid[pool] = Avoid(f"lost this job at {latest:%H:%M:%S}")
     return avoid
+
+
+def is_without_node(task: TaskView, nodes: Mapping[str, NodeView]) -> bool:
+    """A task that is called running has lost the node it ran on, as far as the pool's nodes tell."""
+    if task.node_id is None or task.started_at is None:
+        return False
+    return _node_fault(NodeRun(task.node_id, task.started_at), nodes.get(task.node_id)) is not None
 
 
 def _node_fault(run: NodeRun, node: NodeView | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -14,12 +15,19 @@ from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Ledger
 from shared.protocol.record import Done, Record
-from shared.protocol.showing import end_to_show, may_show_end, may_show_progress
+from shared.protocol.showing import end_to_show, may_show_end, may_show_progress, progress_needs_ends
 
 log = structlog.get_logger(__name__)
 
 _MOST_TRIES = 6
+_MOST_REMEMBERED = 500
 _NOT_STARTED = frozenset({"Queued"})
+
+#: HASTE's record with its ETag.
+Found = tuple[JsonObject, str]
+#: Ends, then HASTE's record (None = there is none).
+Reading = Callable[[], tuple[tuple[Done, ...], Found | None]]
+Decision = Callable[[tuple[Done, ...], Shown], Change | None]
 
 
 class RecordBlobs(Protocol):
@@ -33,12 +41,17 @@ class RecordBlobs(Protocol):
 
 
 class HasteRecords:
-    """The HASTE records that show our work."""
+    """The HASTE records that show our work.
+
+    What progress was written last is remembered with its ETag. So the next progress is one conditional write; it is
+    lost if somebody else has written since, and HASTE's record is read then.
+    """
 
     def __init__(self, blobs: RecordBlobs, ledger: Ledger, workloads: Mapping[Kind, Workload]) -> None:
         self._blobs = blobs
         self._ledger = ledger
         self._workloads = workloads
+        self._written: dict[str, Found] = {}
 
     def shown(self, entity: Entity) -> Shown | None:
         """What HASTE's record says now; None if there is no record."""
@@ -48,11 +61,25 @@ class HasteRecords:
 
     def show_progress(self, record: Record, change: Change) -> bool:
         """Write the progress of a live record, unless a newer run, a cancel or its own end stands there."""
+        workload = self._workloads[record.entity.kind]
+        name = workload.record_name(record.entity)
 
         def decide(done: tuple[Done, ...], shown: Shown) -> Change | None:
             return change if may_show_progress(record, done, shown) else None
 
-        return self._patch(record.entity, decide)
+        def needs_ends(found: Found) -> bool:
+            return progress_needs_ends(record, workload.shown(found[0]))
+
+        def read() -> tuple[tuple[Done, ...], Found | None]:
+            found = self._read(name)
+            if found is None or not needs_ends(found):
+                return (), found
+            return self._ledger.done(record.entity), self._read(name)
+
+        written = self._on_remembered(record, name, needs_ends, decide) or self._patch(record.entity, read, decide)
+        if written is not None:
+            self._remember(name, written)
+        return written is not None
 
     def show_end(self, entity: Entity, record: Record | None) -> bool:
         """Write the end of the newest request that has one. `record` = the one that is finishing, if any."""
@@ -64,34 +91,59 @@ class HasteRecords:
                 return None
             return workload.finished(end.run, end.outcome)
 
-        return self._patch(entity, decide)
+        return self._patch(entity, self._ends_and_record(entity), decide) is not None
 
     def show_failure(self, entity: Entity, change: Change) -> bool:
         """Write the failure of a request that never became a job, unless something else is shown by now."""
-        return self._patch(entity, lambda _done, shown: change if shown.status in _NOT_STARTED else None)
 
-    def _patch(self, entity: Entity, decide: Callable[[tuple[Done, ...], Shown], Change | None]) -> bool:
-        """`decide` is asked again with fresh readings (ends first, then HASTE's record) whenever the write is lost."""
-        workload = self._workloads[entity.kind]
-        name = workload.record_name(entity)
+        def decide(_done: tuple[Done, ...], shown: Shown) -> Change | None:
+            return change if shown.status in _NOT_STARTED else None
+
+        return self._patch(entity, self._ends_and_record(entity), decide) is not None
+
+    def _on_remembered(
+        self, record: Record, name: str, needs_ends: Callable[[Found], bool], decide: Decision
+    ) -> Found | None:
+        """None if nothing is remembered, or nothing is to be written on it, or somebody else has written since."""
+        remembered = self._written.pop(name, None)
+        if remembered is None or needs_ends(remembered):
+            return None
+        with contextlib.suppress(Conflict):
+            return self._write(record.entity, remembered, (), decide)
+        return None
+
+    def _ends_and_record(self, entity: Entity) -> Reading:
+        name = self._workloads[entity.kind].record_name(entity)
+        return lambda: (self._ledger.done(entity), self._read(name))
+
+    def _patch(self, entity: Entity, read: Reading, decide: Decision) -> Found | None:
+        """What was written; None if nothing had to be. After a lost write both are asked again (ends, then record)."""
         for _ in range(_MOST_TRIES):
-            done = self._ledger.done(entity)
-            found = self._read(name)
+            done, found = read()
             if found is None:
-                return False
-            record = found[0]
-            change = decide(done, workload.shown(record))
-            changed = record if change is None else change(copy.deepcopy(record))
-            if changed == record:
-                return False
+                return None
             try:
-                self._blobs.replace(name, records.dump(changed), found[1])
-                return True
+                return self._write(entity, found, done, decide)
             except Conflict:
                 continue
-        raise Transient(f"{name} is written by others all the time")
+        raise Transient(f"{entity.kind} {entity.entity_id}: HASTE's record is written by others all the time")
 
-    def _read(self, name: str) -> tuple[JsonObject, str] | None:
+    def _write(self, entity: Entity, found: Found, done: tuple[Done, ...], decide: Decision) -> Found | None:
+        """Raises Conflict if `found` is not HASTE's record any more."""
+        workload = self._workloads[entity.kind]
+        record, etag = found
+        change = decide(done, workload.shown(record))
+        changed = record if change is None else change(copy.deepcopy(record))
+        if changed == record:
+            return None
+        return changed, self._blobs.replace(workload.record_name(entity), records.dump(changed), etag)
+
+    def _remember(self, name: str, written: Found) -> None:
+        if len(self._written) >= _MOST_REMEMBERED:
+            self._written.clear()
+        self._written[name] = written
+
+    def _read(self, name: str) -> Found | None:
         """The record and its version. One that cannot be read as a record is left alone, and told to an operator."""
         found = self._blobs.read_with_etag(name)
         if found is None:

@@ -8,14 +8,16 @@ from datetime import timedelta
 
 import structlog
 
-from shared import recovery
+from shared import recovery, waking
 from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
+from shared.choosing import choose
 from shared.errors import JobOver, NotThere, QuotaReached, Refused, Transient
-from shared.haste.workload import Outcome, Result
+from shared.haste.workload import Change, Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
 from shared.protocol.record import EndReason, Record, State, task_id
+from shared.readings import Readings
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -26,7 +28,7 @@ _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
 
-def place(worker: Worker, version: Versioned) -> Versioned | None:
+def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
     """Check, route, make sure of the Batch job, store the placement, and only then add the task."""
     record = version.record
     kind = record.entity.kind
@@ -41,11 +43,14 @@ def place(worker: Worker, version: Versioned) -> Versioned | None:
             return _wait_for_record(worker, version, missing)
         except Refused as refusal:
             return _refused(worker, version, refusal)
-        avoid = recovery.pools_to_avoid(record, worker.recovery[kind], worker.now())
-        decision = worker.placer.decide(kind, avoid)
+        decision = choose(worker, record, readings)
         if decision.pool_id is None:
-            return wait(worker, version, "; ".join((decision.why, *decision.rejected)))
+            why = "; ".join((decision.why, *decision.rejected))
+            return _refused(worker, version, Refused(why)) if decision.never else wait(worker, version, why)
         try:
+            unready = waking.make_ready(worker, decision.pool_id)
+            if unready is not None:
+                return wait(worker, version, unready)
             placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier)
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
@@ -79,6 +84,7 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
         spec = workload.prepare(record.run(), transfer.resign)
         worker.batch.create_task(placed.job_id, worker.tasks.body(placed.task_id, kind, spec, transfer))
     except JobOver as over:
+        worker.placer.forget(placed.job_id)
         return end(worker, version, EndReason.MOVE, f"the Batch job is over ({over})")
     except Refused as refusal:
         return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
@@ -96,13 +102,15 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
     assert placed is not None
     workload = worker.workloads[record.entity.kind]
     run, at = record.run(), worker.now()
-    worker.haste.show_progress(record, workload.submitted(run, placed.at))
+    submitted = workload.submitted(run, placed.at)
+    change: Change | None = None
     if why_waiting:
-        worker.haste.show_progress(record, workload.noted(run, "Interrupted, waiting to run again", at))
+        was_lost = recovery.is_lost(record, task)
+        noted = workload.noted(run, "Interrupted, waiting to run again" if was_lost else "Waiting for capacity", at)
+        change = lambda shown: noted(submitted(shown))  # noqa: E731
     elif task.state == "running":
-        change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)
-        if change is not None:
-            worker.haste.show_progress(record, change)
+        change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)  # submitted, and more
+    worker.haste.show_progress(record, change or submitted)
 
 
 def end(worker: Worker, version: Versioned, reason: EndReason, why: str) -> Versioned:
@@ -190,14 +198,22 @@ class NodeFiles:
     _MOST_BYTES = 8 * 1024 * 1024
 
     def __init__(self, worker: Worker, job_id: str, task_id: str) -> None:
-        self._batch = worker.batch
+        self._worker = worker
         self._job_id = job_id
         self._task_id = task_id
 
     def read(self, path: str) -> bytes | None:
         """See `TaskFiles.read`."""
-        return self._batch.read_task_file(self._job_id, self._task_id, path, self._MOST_BYTES)
+        content = self._worker.batch.read_task_file(self._job_id, self._task_id, path, self._MOST_BYTES)
+        if content is None:
+            self._worker.file_names.forget(self._task_id)  # it may run anew, with other files
+        return content
 
     def names(self, prefix: str) -> list[str]:
-        """See `TaskFiles.names`."""
-        return list(self._batch.task_file_names(self._job_id, self._task_id, prefix))
+        """See `TaskFiles.names`. What is there is remembered for a while: files come seldom, they grow."""
+        memory, now = self._worker.file_names, self._worker.now()
+        names = memory.names(self._task_id, prefix, now)
+        if not names:
+            names = tuple(self._worker.batch.task_file_names(self._job_id, self._task_id, prefix))
+            memory.remember(self._task_id, prefix, names, now)
+        return list(names)

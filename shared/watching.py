@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
 
-from shared import driver
+from shared import driver, pool_care
 from shared.errors import Conflict, Transient
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
+from shared.queued_tasks import QueuedTasks
 from shared.readings import Readings
 from shared.submitting import send_resume
 from shared.worker import Worker
@@ -21,6 +22,8 @@ log = structlog.get_logger(__name__)
 #: A tick begins no new record after this; the rest is looked at by the next one.
 MOST_SECONDS = 90
 _WOKEN_AGAIN_AFTER = timedelta(minutes=5)
+#: How many older waiting jobs of a class are tried before a newer one that is due.
+_MOST_OLDER = 20
 
 
 def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
@@ -31,14 +34,15 @@ def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
     """
     until = monotonic_seconds() + MOST_SECONDS
     now = worker.now()
-    readings = Readings(worker.batch, by_list=True)
-    live = list(worker.ledger.live())
+    readings = Readings(worker, by_list=True)
+    queued = QueuedTasks(worker, readings)
+    live = readings.live()
     faults: list[Exception] = []
-    for summary in sorted(live, key=lambda one: one.not_before):
+    for summary in in_order(live, now):
         if monotonic_seconds() > until:
             log.warning("tick cut short", live=len(live))
             break
-        if not _is_due(summary, now) or _is_calm(worker, summary, readings, now):
+        if _is_calm(worker, summary, readings, queued, now):
             continue
         try:
             _look_at(worker, summary, readings)
@@ -47,36 +51,58 @@ def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
         except Exception as error:  # one broken record must not stop the others; raised below
             log.exception("record not looked at", record=summary.key)
             faults.append(error)
+    if live and worker.pool_pace.is_due("pools", now):
+        pool_care.look_at_pools(worker, readings)
     if faults:
         raise ExceptionGroup("records that could not be looked at", faults)
     return len(live)
+
+
+def in_order(live: Iterable[LiveSummary], now: datetime) -> list[LiveSummary]:
+    """What is due, in the order of the requests.
+
+    A job that has been refused a place comes before newer ones of its class whenever one of those is due, even if its
+    own pause is longer: newer jobs do not overtake it.
+    """
+    by_class: dict[str, list[LiveSummary]] = {}
+    for one in live:
+        by_class.setdefault(one.job_class, []).append(one)
+    chosen: list[LiveSummary] = []
+    for of_class in by_class.values():
+        due = [one for one in of_class if _is_due(one, now)]
+        newest = max((one.asked for one in due if one.state is State.WAITING), default=None)
+        older = [one for one in of_class if newest and one.has_waited and one.asked < newest and not _is_due(one, now)]
+        chosen += due + sorted(older, key=lambda one: one.asked)[:_MOST_OLDER]
+    return sorted(chosen, key=lambda one: (one.asked, one.key))
 
 
 def _is_due(summary: LiveSummary, now: datetime) -> bool:
     return summary.state in (State.PLACED, State.ENDING) or summary.not_before <= now
 
 
-def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, now: datetime) -> bool:
+def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, queued: QueuedTasks, now: datetime) -> bool:
     """A live task about which nothing is new: its record need not be read before its progress is due again."""
     if summary.state is not State.PLACED or summary.is_unwanted:
         return False
     if summary.job_id is None or summary.task_id is None or summary.pool_id is None:
         return False
-    state = readings.is_calm(summary.job_id, summary.task_id, summary.pool_id)
-    return state is not None and not worker.progress_pace.is_due(f"{summary.task_id} {state}", now)
+    task = readings.calm_task(summary.job_id, summary.task_id, summary.pool_id)
+    if task is None:
+        return False
+    if task.state == "active":
+        return not queued.is_worth_a_look(summary, task)
+    run = f"{summary.task_id} {task.state} {task.started_at}"  # one that Batch has started anew is looked at at once
+    return not worker.progress_pace.is_due(run, now)
 
 
 def _look_at(worker: Worker, summary: LiveSummary, readings: Readings) -> None:
-    version = worker.ledger.read(summary.key)
+    version = worker.ledger.read_listed(summary)
     if version is None:
         return
     record = version.record
-    if record.state is not State.WAITING:
-        driver.advance(worker, version, readings)
-    elif record.not_before <= worker.now():
-        if record.is_unwanted:
-            driver.advance(worker, version, readings)  # it ends here, or is ended from where it is
-            return
+    if record.state is not State.WAITING or record.is_unwanted:
+        driver.advance(worker, version, readings)  # an unwanted one ends here, or is ended from where it is
+    else:
         # first the next look, then the message: a handler that takes it up must not lose its write to us
         waiting = replace(record, not_before=worker.now() + _WOKEN_AGAIN_AFTER)
         worker.ledger.replace(version, waiting)

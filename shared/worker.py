@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from shared.batch.types import BatchService
 from shared.haste.workload import Workload
 from shared.kinds import Kind
+from shared.ledger.notes import NotesStore
 from shared.ledger.port import Ledger
 from shared.placement.placer import Placer
 from shared.recovery import Policy
 from shared.showing import HasteRecords
 from shared.task_bodies import TaskBodies
+
+#: A task that waits for a node is looked into so often although nothing about it is new.
+LOOK_AT_QUEUED_EVERY = timedelta(hours=1)
 
 
 class OwnQueue(Protocol):
@@ -56,6 +60,39 @@ class Pace:
         return True
 
 
+class FileNames:
+    """Which files a running task has on its node, for a few minutes, in this process only: an economy like `Pace`."""
+
+    _FOR = timedelta(minutes=10)
+    _MOST_REMEMBERED = 1000
+
+    def __init__(self) -> None:
+        self._names: dict[str, tuple[datetime, str, tuple[str, ...]]] = {}
+
+    def names(self, task_id: str, prefix: str, now: datetime) -> tuple[str, ...]:
+        """What is remembered below this prefix; empty if nothing is."""
+        at, of_prefix, names = self._names.get(task_id, (now, prefix, ()))
+        return names if of_prefix == prefix and now - at < self._FOR else ()
+
+    def remember(self, task_id: str, prefix: str, names: tuple[str, ...], now: datetime) -> None:
+        """What was listed just now."""
+        if len(self._names) >= self._MOST_REMEMBERED:
+            self._names.clear()
+        self._names[task_id] = (now, prefix, names)
+
+    def forget(self, task_id: str) -> None:
+        """A file was not to be had: list anew next time."""
+        self._names.pop(task_id, None)
+
+
+@dataclass(frozen=True)
+class ManagedPools:
+    """What an empty fixed pool is woken to. Without it the worker only reads pools."""
+
+    dedicated_nodes: int
+    low_priority_nodes: int
+
+
 @dataclass(frozen=True)
 class Worker:
     """One tenant's worker."""
@@ -71,4 +108,10 @@ class Worker:
     limits: Limits
     recovery: Mapping[Kind, Policy]
     progress_pace: Pace
+    node_pace: Pace
+    pool_pace: Pace
+    notes: NotesStore
+    managed_pools: ManagedPools | None
     now: Callable[[], datetime]
+    file_names: FileNames = field(default_factory=FileNames)
+    queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))

@@ -67,9 +67,7 @@ class AzureBatch:
     def job(self, job_id: str) -> JobView:
         """See `BatchService.job`."""
         job = self._found(lambda: self._client.get_job(job_id))
-        if job is None:
-            return JobView(JobState.ABSENT)
-        return JobView(read.job_state(job), job.pool_info.pool_id if job.pool_info else None, read.tenant(job))
+        return JobView(JobState.ABSENT, job_id=job_id) if job is None else read.job(job)
 
     def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> None:
         """See `BatchService.create_job`."""
@@ -82,15 +80,23 @@ class AzureBatch:
 
     def enable_job(self, job_id: str) -> None:
         """See `BatchService.enable_job`."""
-        request = f"/jobs/{job_id}/enable?api-version={_API_VERSION}"
-        self._call(lambda: self._client.send_request(HttpRequest("POST", request)).raise_for_status())
+        self._act("POST", f"/jobs/{job_id}/enable")
 
-    def jobs_of(self, tenant: str) -> list[str]:
+    def jobs_of(self, tenant: str) -> list[JobView]:
         """See `BatchService.jobs_of`. The metadata decides: another tenant's name may begin like this one's."""
         begins = f"startswith(id,'{tenant[:_NEVER_SHORTENED]}')"
-        fields = ["id", "state", "metadata"]
+        fields = ["id", "state", "metadata", "poolInfo", "creationTime", "executionInfo"]
         listed = self._call(lambda: list(self._client.list_jobs(filter=begins, select=fields)))
-        return [job.id for job in listed if read.tenant(job) == tenant and read.job_state(job) is not JobState.OVER]
+        return [job for job in map(read.job, listed) if job.tenant == tenant]
+
+    def terminate_job(self, job_id: str) -> None:
+        """See `BatchService.terminate_job`."""
+        body = {"terminateReason": "its week is over"}
+        self._act("POST", f"/jobs/{job_id}/terminate", body, fine={Fault.GONE}, fine_codes=_OVER_CODES)
+
+    def delete_job(self, job_id: str) -> None:
+        """See `BatchService.delete_job`."""
+        self._act("DELETE", f"/jobs/{job_id}", fine={Fault.GONE}, fine_codes={"JobBeingDeleted"})
 
     # --- tasks
 
@@ -148,6 +154,29 @@ class AzureBatch:
         """See `BatchService.pools`."""
         return {pool.id: read.pool(pool) for pool in self._call(lambda: list(self._client.list_pools()))}
 
+    def pool(self, pool_id: str) -> PoolView | None:
+        """See `BatchService.pool`."""
+        pool = self._found(lambda: self._client.get_pool(pool_id))
+        return None if pool is None else read.pool(pool)
+
+    def resize_pool(self, pool_id: str, dedicated_nodes: int, low_priority_nodes: int) -> None:
+        """See `BatchService.resize_pool`."""
+        targets = {"targetDedicatedNodes": dedicated_nodes, "targetLowPriorityNodes": low_priority_nodes}
+        self._act("POST", f"/pools/{pool_id}/resize", targets, fine_codes={"PoolBeingResized"})
+
+    def evaluate_auto_scale_now(self, pool: PoolView) -> None:
+        """See `BatchService.evaluate_auto_scale_now`."""
+        body: dict[str, Any] = {"autoScaleFormula": pool.auto_scale_formula}
+        if pool.auto_scale_every is not None:
+            body["autoScaleEvaluationInterval"] = read.iso8601(pool.auto_scale_every)
+        self._act("POST", f"/pools/{pool.pool_id}/enableautoscale", body)
+
+    def disable_node(self, pool_id: str, node_id: str) -> None:
+        """See `BatchService.disable_node`."""
+        body = {"nodeDisableSchedulingOption": "taskcompletion"}
+        fine = {"NodeAlreadyInTargetSchedulingState", "NodeNotFound"}
+        self._act("POST", f"/pools/{pool_id}/nodes/{node_id}/disablescheduling", body, fine_codes=fine)
+
     def nodes(self, pool_id: str) -> dict[str, NodeView]:
         """See `BatchService.nodes`."""
         fields = ["id", "state", "lastBootTime", "stateTransitionTime"]
@@ -168,6 +197,20 @@ class AzureBatch:
         return [name for name in names if name and name.startswith(prefix)]
 
     # --- one way to call
+
+    def _act(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        fine: frozenset[Fault] | set[Fault] = frozenset(),
+        fine_codes: frozenset[str] | set[str] = frozenset(),
+    ) -> None:
+        """An action that takes Batch a while, without the SDK's poller."""
+        headers = {"Content-Type": "application/json; odata=minimalmetadata"} if body is not None else None
+        request = HttpRequest(method, f"{path}?api-version={_API_VERSION}", json=body, headers=headers)
+        self._call(lambda: self._client.send_request(request).raise_for_status(), fine=fine, fine_codes=fine_codes)
 
     def _call(
         self,

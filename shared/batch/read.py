@@ -6,7 +6,7 @@ from typing import Any
 
 import isodate
 
-from shared.batch.types import JobState, NodeView, PoolCounts, PoolView, TaskBody, TaskView
+from shared.batch.types import JobState, JobView, NodeView, PoolCounts, PoolView, TaskBody, TaskView
 
 _OVER = frozenset({"terminating", "completed", "deleting"})
 _MAXIMUM_NODES_METADATA = "maximumNodes"
@@ -24,6 +24,18 @@ def job_state(job: Any) -> JobState:
     if state in _OVER:
         return JobState.OVER
     return JobState.DISABLED if state in ("disabled", "disabling") else JobState.USABLE
+
+
+def job(job: Any) -> JobView:
+    """`BatchJob` -> `JobView`."""
+    return JobView(
+        job_state(job),
+        job.pool_info.pool_id if job.pool_info else None,
+        tenant(job),
+        job_id=job.id,
+        created_at=job.creation_time,
+        ended_at=job.execution_info.end_time if job.execution_info else None,
+    )
 
 
 def task(task: Any) -> TaskView:
@@ -77,7 +89,16 @@ def pool(pool: Any) -> PoolView:
         resize_error_codes=tuple(error.code or "" for error in pool.resize_errors or []),
         allocation_changed_at=pool.allocation_state_transition_time,
         maximum_nodes=int(maximum) if maximum.isdigit() else None,
+        auto_scale_formula=pool.auto_scale_formula,
+        auto_scale_every=pool.auto_scale_evaluation_interval,
+        auto_scaled_at=pool.auto_scale_run.timestamp if pool.auto_scale_run else None,
+        auto_scale_error=_auto_scale_error(pool),
     )
+
+
+def _auto_scale_error(pool: Any) -> str | None:
+    run = pool.auto_scale_run
+    return None if run is None or run.error is None else (run.error.code or "Unknown")
 
 
 def node(node: Any) -> NodeView:

@@ -38,11 +38,17 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True)
 class JobView:
-    """A Batch job; `pool_id` is None if it is absent, `tenant` if it was not created by a worker in shared mode."""
+    """A Batch job; `pool_id` is None if it is absent, `tenant` if it was not created by a worker in shared mode.
+
+    `ended_at` is set once it is completed: no task of it runs, and none can be added any more.
+    """
 
     state: JobState
     pool_id: str | None = None
     tenant: str | None = None
+    job_id: str = ""
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,10 @@ class PoolView:
     resize_error_codes: tuple[str, ...] = ()
     allocation_changed_at: datetime | None = None
     maximum_nodes: int | None = None
+    auto_scale_formula: str | None = None
+    auto_scale_every: timedelta | None = None
+    auto_scaled_at: datetime | None = None
+    auto_scale_error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,8 +122,14 @@ class BatchService(Protocol):
     def enable_job(self, job_id: str) -> None:
         """Enable a disabled job."""
 
-    def jobs_of(self, tenant: str) -> list[str]:
-        """Ids of the jobs that were created for this tenant and are not over."""
+    def jobs_of(self, tenant: str) -> list[JobView]:
+        """The jobs that were created for this tenant, those that are over included, in one paged call."""
+
+    def terminate_job(self, job_id: str) -> None:
+        """Begin to end a job, without waiting; success if it is over or gone. Its name stays taken."""
+
+    def delete_job(self, job_id: str) -> None:
+        """Begin to delete a job with all its tasks, without waiting; success if it is being deleted or gone."""
 
     def create_task(self, job_id: str, body: TaskBody) -> None:
         """Add a task; success if a task of that id exists. Raises JobOver, Refused."""
@@ -138,6 +154,18 @@ class BatchService(Protocol):
 
     def pools(self) -> dict[str, PoolView]:
         """All pools, in one paged call."""
+
+    def pool(self, pool_id: str) -> PoolView | None:
+        """One pool; None if it does not exist."""
+
+    def resize_pool(self, pool_id: str, dedicated_nodes: int, low_priority_nodes: int) -> None:
+        """Begin to resize a fixed pool, without waiting. Success if it is being resized already."""
+
+    def evaluate_auto_scale_now(self, pool: PoolView) -> None:
+        """Enable the pool's own formula once more, which makes Batch evaluate it at once."""
+
+    def disable_node(self, pool_id: str, node_id: str) -> None:
+        """Let Batch start no more tasks on a node. Success if it is so already, or the node is gone."""
 
     def nodes(self, pool_id: str) -> dict[str, NodeView]:
         """Nodes of a pool by id; empty if the pool is gone."""

@@ -17,18 +17,34 @@ from shared.storage.blob_container import BlobContainer
 _RECORD = TypeAdapter(Record)
 _DONE = TypeAdapter(Done)
 _SAFE_ID = re.compile(r"[A-Za-z0-9+_-]{1,100}")
+_MOST_REMEMBERED = 1000
 
 
 class BlobLedger:
-    """Conditional writes by ETag; what a tick needs is blob metadata, so that one list call shows 5,000 records."""
+    """Conditional writes by ETag; what a tick needs is blob metadata, so that one list call shows 5,000 records.
+
+    Records that were read or written here are remembered with their ETag: one that is listed unchanged need not be read
+    again, however often its progress is looked at.
+    """
 
     def __init__(self, container: BlobContainer) -> None:
         self._container = container
+        self._remembered: dict[str, Versioned] = {}
 
     def read(self, key: str) -> Versioned | None:
         """See `Ledger.read`."""
         found = self._container.read_with_etag(_active(key))
         return None if found is None else Versioned(_RECORD.validate_json(found[0]), found[1], found[1].written_at)
+
+    def read_listed(self, summary: LiveSummary) -> Versioned | None:
+        """See `Ledger.read_listed`."""
+        remembered = self._remembered.get(summary.key)
+        if remembered is not None and remembered.etag == summary.etag:
+            return remembered
+        version = self.read(summary.key)
+        if version is not None:
+            self._remember(version)
+        return version
 
     def create(self, record: Record) -> Versioned | None:
         """See `Ledger.create`."""
@@ -39,7 +55,9 @@ class BlobLedger:
         """See `Ledger.replace`."""
         name = _active(record.entity.key)
         written = self._container.replace(name, _dump(record), version.etag, _metadata(record))
-        return Versioned(record, written, written.written_at)
+        replaced = Versioned(record, written, written.written_at)
+        self._remember(replaced)
+        return replaced
 
     def remove(self, version: Versioned) -> None:
         """See `Ledger.remove`."""
@@ -47,21 +65,26 @@ class BlobLedger:
 
     def live(self) -> Iterator[LiveSummary]:
         """See `Ledger.live`."""
-        for name, metadata in self._container.list_with_metadata("active/"):
+        for name, metadata, version in self._container.list_with_metadata("active/"):
             yield LiveSummary(
                 key=name.removeprefix("active/").removesuffix(".json"),
                 state=State(metadata["state"]),
                 not_before=datetime.fromisoformat(metadata["not_before"]),
+                asked=datetime.fromisoformat(metadata["asked"]),
+                job_class=metadata["job_class"],
                 job_id=metadata.get("job_id"),
                 task_id=metadata.get("task_id"),
                 pool_id=metadata.get("pool_id"),
                 is_unwanted="unwanted" in metadata,
+                is_running="running" in metadata,
+                has_waited="waited" in metadata,
+                etag=version,
             )
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""
         entries = []
-        for name, _metadata_of_entry in self._container.list_with_metadata(f"done/{entity.key}/"):
+        for name, _metadata_of_entry, _version in self._container.list_with_metadata(f"done/{entity.key}/"):
             content = self._container.read_with_etag(name)
             if content is not None:  # expired between list and read
                 entries.append(_DONE.validate_json(content[0]))
@@ -71,6 +94,11 @@ class BlobLedger:
         """See `Ledger.add_done`."""
         name = f"done/{entity.key}/{_blob_id(entry)}.json"
         return self._container.create_with_etag(name, _DONE.dump_json(entry), {}) is not None
+
+    def _remember(self, version: Versioned) -> None:
+        if len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[version.record.entity.key] = version
 
 
 def _active(key: str) -> str:
@@ -94,6 +122,11 @@ def _metadata(record: Record) -> dict[str, str]:
     values = {"state": record.state.value, "not_before": record.not_before.isoformat()}
     if placed is not None:
         values |= {"job_id": placed.job_id, "task_id": placed.task_id, "pool_id": placed.pool_id}
+    values |= {"asked": record.request.asked.isoformat(), "job_class": record.entity.kind.job_class}
     if record.is_unwanted:
         values["unwanted"] = "yes"
+    if record.is_running:
+        values["running"] = "yes"
+    if record.waits:
+        values["waited"] = "yes"
     return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -30,11 +30,19 @@ class LiveSummary:
     key: str
     state: State
     not_before: datetime
+    asked: datetime
+    job_class: str
     job_id: str | None = None
     task_id: str | None = None
     pool_id: str | None = None
     is_unwanted: bool = False
     """cancelled, or a newer request waits"""
+    is_running: bool = False
+    """its task has been seen running"""
+    has_waited: bool = False
+    """it has been refused a place for lack of quota or capacity"""
+    etag: str = field(default="", compare=False)
+    """the version that was listed"""
 
 
 class Ledger(Protocol):
@@ -42,6 +50,9 @@ class Ledger(Protocol):
 
     def read(self, key: str) -> Versioned | None:
         """The live record of an entity (`Entity.key`); None if there is none."""
+
+    def read_listed(self, summary: LiveSummary) -> Versioned | None:
+        """As `read`; the version that was listed may come from memory."""
 
     def create(self, record: Record) -> Versioned | None:
         """Create if absent; None if somebody else's record is there."""

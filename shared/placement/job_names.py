@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 _MOST_CHARACTERS = 64
 #: How many successors of a job that is over are tried before a placement gives up and waits.
 _MOST_SUCCESSORS = 9
+_WEEK = re.compile(r"-(\d{4})w(\d{2})(?=-|$)")
 
 
 def shared_job_id(tenant: str, job_class: str, pool_id: str, at: datetime) -> str:
     """`<tenant>-<class>-<pool>-<ISO week>`: this week's job of a tenant on a pool."""
     year, week, _day = at.isocalendar()
     return _shortened(f"{tenant}-{job_class}-{pool_id}", f"-{year}w{week:02}")
+
+
+def week_named(job_id: str) -> datetime | None:
+    """When the ISO week that `shared_job_id` put into this name, or a successor's, began; None if there is none."""
+    found = _WEEK.findall(job_id)
+    try:
+        return datetime.fromisocalendar(int(found[-1][0]), int(found[-1][1]), 1).replace(tzinfo=UTC) if found else None
+    except ValueError:
+        return None
+
+
+def week_of(at: datetime) -> datetime:
+    """When the ISO week of a time (UTC) began."""
+    return datetime.fromisocalendar(*at.isocalendar()[:2], 1).replace(tzinfo=UTC)
 
 
 def legacy_job_id(base_id: str, pool_id: str, candidates: Sequence[str]) -> str:
@@ -41,7 +57,9 @@ def with_successors(job_id: str) -> Iterator[str]:
 
 
 def _shortened(text: str, suffix: str) -> str:
-    if len(text) + len(suffix) <= _MOST_CHARACTERS:
+    """Room is left for the number of a successor, which must not cut the week off."""
+    most = _MOST_CHARACTERS - len(suffix) - len(f"-{1 + _MOST_SUCCESSORS}")
+    if len(text) <= most:
         return text + suffix
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-    return text[: _MOST_CHARACTERS - len(suffix) - 11] + "-" + digest + suffix
+    return text[: most - 11] + "-" + digest + suffix

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from shared.batch.types import BatchService, JobState
-from shared.errors import Transient
+from shared.errors import Transient, WorkerError
 from shared.kinds import Kind
 from shared.placement.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
-from shared.placement.routing import Avoid, Decision, PoolReading, route
+from shared.placement.routing import Decision, PoolReading
 from shared.protocol.record import Placement
 
+#: A job of our own that took a task is taken to do so for as long: if it does not, adding the task tells.
+_JOB_STAYS = timedelta(minutes=10)
 #: Tasks of these jobs start first when a pool is full: a person waits for them.
 PRIORITY = {"interactive": 100, "training": 0}
 
@@ -76,6 +78,12 @@ class Placer:
         self._batch = batch
         self._candidates = candidates
         self._names = names
+        self._seen: dict[tuple[str, str], tuple[str, datetime]] = {}
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant that our own jobs are marked with; None where jobs keep HASTE's names and bodies."""
+        return self._names.tenant
 
     def candidates(self, kind: Kind) -> Sequence[str]:
         """Candidate pools of a kind, preferred first."""
@@ -84,13 +92,6 @@ class Placer:
     def job_id(self, kind: Kind, pool_id: str, at: datetime) -> str:
         """The Batch job that new tasks of this kind go to on this pool."""
         return self._names.job_id(kind, pool_id, at)
-
-    def decide(self, kind: Kind, avoid: Mapping[str, Avoid], read: Callable[[], PoolReading] | None = None) -> Decision:
-        """Choose a pool by one reading of all pools, which a tick makes once for all its decisions."""
-        candidates = self._candidates(kind)
-        if len(candidates) == 1:
-            return route(candidates, PoolReading(), avoid)
-        return route(candidates, read() if read else read_pools(self._batch), avoid)
 
     def place(
         self, kind: Kind, decision: Decision, task_id: str, at: datetime, earlier: Sequence[Placement] = ()
@@ -101,21 +102,36 @@ class Placer:
         would find it.
         """
         assert decision.pool_id is not None
-        job_id = self._ensure_job(kind, decision.pool_id, at, {placement.job_id for placement in earlier})
+        named = self._names.job_id(kind, decision.pool_id, at)
+        job_id = self._seen_lately(named, decision.pool_id, at)
+        used = {placement.job_id for placement in earlier}
+        if job_id is None or job_id in used:
+            job_id = self._ensure_job(kind, named, decision.pool_id, used)
+            if self._names.tenant is not None:  # HASTE's app disables its own jobs, so those are always looked at
+                self._seen[named, decision.pool_id] = (job_id, at)
         return Placement(decision.pool_id, job_id, task_id, at, decision.why, decision.rejected)
+
+    def forget(self, job_id: str) -> None:
+        """This job takes no tasks any more: look again before the next placement."""
+        self._seen = {key: seen for key, seen in self._seen.items() if seen[0] != job_id}
 
     def adopted(self, job_id: str, task_id: str, at: datetime) -> Placement:
         """The placement of a task that HASTE's own app has started."""
         pool_id = self._batch.job(job_id).pool_id or ""
         return Placement(pool_id, job_id, task_id, at, "taken over from HASTE's own app")
 
-    def _ensure_job(self, kind: Kind, pool_id: str, at: datetime, used: set[str]) -> str:
+    def _seen_lately(self, named: str, pool_id: str, at: datetime) -> str | None:
+        job_id, seen_at = self._seen.get((named, pool_id), (None, at))
+        return job_id if at - seen_at < _JOB_STAYS else None
+
+    def _ensure_job(self, kind: Kind, named: str, pool_id: str, used: set[str]) -> str:
         """A job on this pool that takes tasks. One that is over, or bound to another pool, is left alone."""
-        named = self._names.job_id(kind, pool_id, at)
-        if self._batch.job(named).pool_id not in (None, pool_id):
+        first = self._batch.job(named)
+        if first.pool_id not in (None, pool_id):
             named = pool_scoped_job_id(named, pool_id)
+            first = self._batch.job(named)
         for job_id in with_successors(named):
-            job = self._batch.job(job_id)
+            job = first if job_id == named else self._batch.job(job_id)
             if job.state is JobState.OVER or job.pool_id not in (None, pool_id):
                 continue
             if job.state is JobState.ABSENT and job_id in used:
@@ -130,16 +146,17 @@ class Placer:
         raise Transient(f"Batch job {named} and all its successors are over")
 
 
-def read_pools(batch: BatchService) -> PoolReading:
-    """Counts and settings of all pools, each call allowed to fail without hiding the other."""
-    faults: list[str] = []
-    counts = pools = None
+def read_counts(batch: BatchService) -> PoolReading:
+    """Node counts of all pools; the call may fail."""
     try:
-        counts = batch.pool_counts()
-    except Transient as error:
-        faults.append(f"nodes not counted ({error})")
+        return PoolReading(batch.pool_counts())
+    except WorkerError as error:
+        return PoolReading(fault=f"nodes not counted ({error})")
+
+
+def read_pools(batch: BatchService, counted: PoolReading) -> PoolReading:
+    """The counts, and the settings of all pools: this call, too, may fail without hiding the other's answer."""
     try:
-        pools = batch.pools()
-    except Transient as error:
-        faults.append(f"pools not read ({error})")
-    return PoolReading(counts, pools, "; ".join(faults))
+        return replace(counted, pools=batch.pools())
+    except WorkerError as error:
+        return replace(counted, fault="; ".join(filter(None, (counted.fault, f"pools not read ({error})"))))

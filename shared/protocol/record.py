@@ -137,6 +137,14 @@ class Record:
         """Cancelled, or a newer request waits."""
         return self.cancel_asked is not None or bool(self.next)
 
+    @property
+    def is_running(self) -> bool:
+        """Its task has been seen running, and that run is not lost."""
+        run = self.node_run
+        return run is not None and not any(
+            loss.attempt == self.attempt and loss.started_at == run.started_at for loss in self.losses
+        )
+
     def run(self) -> Run:
         """This attempt as HASTE's records name it."""
         placed = self.placement

@@ -80,6 +80,12 @@ def may_show_progress(record: Record, done: Iterable[Done], shown: Shown) -> boo
     return shown.task_id is None or shown.task_id in known
 
 
+def progress_needs_ends(record: Record, shown: Shown) -> bool:
+    """Whether `may_show_progress` depends on the ends: HASTE's record names a task that this record does not know."""
+    known = {*record.task_ids(), *record.request.held_task_ids}
+    return shown.status != _CANCELLED and shown.task_id is not None and shown.task_id not in known
+
+
 def as_done(record: Record) -> Done:
     """What is left of a record's request when it has ended."""
     return Done(

@@ -57,10 +57,14 @@ class Cancel(StrEnum):
 
 
 def cancel(record: Record | None, asked: datetime) -> Cancel:
-    """A cancel message meets the entity's live record. Within one clock tick the cancel applies."""
+    """A cancel message meets the entity's live record. Within one clock tick the cancel applies.
+
+    A second cancel counts again: HASTE's API saves its record late after each of them.
+    """
     if record is None:
         return Cancel.REASSERT
-    if asked < record.request.asked or record.cancel_asked is not None:
+    is_known = record.cancel_asked is not None and asked <= record.cancel_asked
+    if asked < record.request.asked or is_known:
         return Cancel.ACKNOWLEDGE
     return Cancel.LATER if record.state is State.FINISHING else Cancel.FLAG
 

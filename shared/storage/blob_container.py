@@ -141,11 +141,13 @@ class BlobContainer:
 
     def acquire_lease(self, name: str, seconds: int) -> str | None:
         """Lease a blob, made empty if it is not there, for 15 to 60 seconds. Its lease id; None if it is leased."""
-        with told(f"lease {self._named(name)}"):
-            with allowing(*_EXISTS, *_LEASED):
-                self._client.upload_blob(name, b"", overwrite=True, match_condition=MatchConditions.IfMissing)
-            with allowing(*_LEASED):
-                return self._client.get_blob_client(name).acquire_lease(seconds).id
+        blob = self._client.get_blob_client(name)
+        with told(f"lease {self._named(name)}"), allowing(*_LEASED):
+            with allowing("BlobNotFound"):
+                return blob.acquire_lease(seconds).id
+            with allowing(*_EXISTS):
+                blob.upload_blob(b"", overwrite=True, match_condition=MatchConditions.IfMissing)
+            return blob.acquire_lease(seconds).id
         return None
 
     def release_lease(self, name: str, lease_id: str) -> None:
@@ -159,11 +161,13 @@ class BlobContainer:
             found = list(self._client.walk_blobs(name_starts_with=prefix, delimiter="/"))
         return sorted(item.name for item in found if not isinstance(item, BlobPrefix))
 
-    def list_with_metadata(self, prefix: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """Name and metadata of every blob below `prefix`, in name order; one call per 5,000 blobs."""
+    def list_with_metadata(self, prefix: str) -> Iterator[tuple[str, dict[str, str], Version]]:
+        """Name, metadata and version of every blob below `prefix`, in name order; one call per 5,000 blobs."""
         with told(f"list {self._named(prefix)}"):
             for blob in self._client.list_blobs(name_starts_with=prefix, include=["metadata"]):
-                yield str(blob.name), dict(blob.metadata or {})
+                # lists show ETags without the quotes that conditions are written with
+                version = Version(f'"{str(blob.etag).strip(chr(34))}"', blob.last_modified)
+                yield str(blob.name), dict(blob.metadata or {}), version
 
     def _named(self, name: str) -> str:
         return f"{self._client.container_name}/{name}"

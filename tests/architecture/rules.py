@@ -20,6 +20,7 @@ DECISIONS = (
     "shared/placement/routing.py",
     "shared/recovery.py",
     "shared/lifetimes.py",
+    "shared/job_ends.py",
 )
 _OUTSIDE_WORLD: tuple[str, ...] = (
     "azure",

@@ -29,7 +29,7 @@ RULES: dict[Rule, list[dict[str, str]]] = {
     rules.what_ships_imports_only_what_ships: [
         {"shared/a.py": "import local.batch"},
         {"shared/a.py": "def f():\n    from tests import network_guard"},
-        {"function_app.py": "from bench.live_jobs import measure"},
+        {"function_app.py": "from bench.calls import measure"},
         {"operate/replay.py": "from local.stack import Stack"},
     ],
     rules.triggers_only_bind: [

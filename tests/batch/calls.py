@@ -55,4 +55,6 @@ EVERY: dict[str, Callable[[AzureBatch], object]] = {
     "list_pool_node_counts": lambda batch: batch.pool_counts(),
     "list_pools": lambda batch: batch.pools(),
     "list_nodes": lambda batch: batch.nodes("h100"),
+    "terminate_job": lambda batch: batch.terminate_job("job"),
+    "delete_job": lambda batch: batch.delete_job("job"),
 }

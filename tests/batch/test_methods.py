@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -73,10 +73,37 @@ def test_the_jobs_of_a_tenant_are_told_by_their_metadata() -> None:
     ]:
         account.batch.create_job(job, "h100", None, tenant)
     account.raw("POST", "/jobs/contoso-over/terminate", expect=202)
-    assert account.batch.jobs_of("contoso") == ["contoso-1", "contoso-2"]
-    assert account.batch.jobs_of("contoso-rival") == ["contoso-rival-1"]
-    assert account.batch.jobs_of(long) == [long[:40]]
+    found = {job.job_id: job for job in account.batch.jobs_of("contoso")}
+    assert found.keys() == {"contoso-1", "contoso-2", "contoso-over"}
+    assert found["contoso-over"].state is JobState.OVER
+    assert found["contoso-over"].ended_at is not None and found["contoso-1"].ended_at is None
+    assert found["contoso-1"] == account.batch.job("contoso-1")
+    assert found["contoso-1"].created_at == account.clock.now().replace(tzinfo=UTC) - timedelta(seconds=2)
+    assert [job.job_id for job in account.batch.jobs_of("contoso-rival")] == ["contoso-rival-1"]
+    assert [job.job_id for job in account.batch.jobs_of(long)] == [long[:40]]
     assert account.batch.jobs_of("nobody") == []
+
+
+def test_a_job_is_terminated_without_waiting_and_more_than_once() -> None:
+    account = with_job("trn-1", timings={"job_action_seconds": 100})
+    account.batch.terminate_job("job")
+    seen = account.batch.job("job")
+    assert (seen.state, seen.ended_at) == (JobState.OVER, None)
+    account.batch.terminate_job("job")
+    account.world.advance(200)
+    account.batch.terminate_job("job")
+    assert account.batch.job("job").ended_at is not None
+    account.batch.terminate_job("gone")
+
+
+def test_a_job_is_deleted_without_waiting_and_more_than_once() -> None:
+    account = with_job("trn-1", timings={"job_delete_seconds": 100})
+    account.batch.delete_job("job")
+    assert account.batch.job("job").state is JobState.OVER
+    account.batch.delete_job("job")
+    account.world.advance(200)
+    assert account.batch.job("job").state is JobState.ABSENT
+    account.batch.delete_job("job")
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------

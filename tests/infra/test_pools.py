@@ -57,6 +57,9 @@ def test_routing_reads_the_maximum(name: str) -> None:
             task_slots_per_node=1,
             resize_errors=[],
             allocation_state_transition_time=None,
+            auto_scale_formula=None,
+            auto_scale_evaluation_interval=None,
+            auto_scale_run=None,
             metadata=[SimpleNamespace(**item) for item in pool["properties"]["metadata"]],
         )
         maximum = {"h100": 1 if "-fixed-" in name else 4, "t4": 2}[metadata(pool)["tier"]]

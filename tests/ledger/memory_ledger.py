@@ -24,6 +24,10 @@ class MemoryLedger:
         """See `Ledger.read`."""
         return self._live.get(key)
 
+    def read_listed(self, summary: LiveSummary) -> Versioned | None:
+        """See `Ledger.read_listed`."""
+        return self.read(summary.key)
+
     def create(self, record: Record) -> Versioned | None:
         """See `Ledger.create`."""
         return None if record.entity.key in self._live else self._store(record)
@@ -46,10 +50,14 @@ class MemoryLedger:
                 key,
                 record.state,
                 record.not_before,
+                record.request.asked,
+                record.entity.kind.job_class,
                 placed.job_id if placed else None,
                 placed.task_id if placed else None,
                 placed.pool_id if placed else None,
                 record.is_unwanted,
+                record.is_running,
+                record.waits > 0,
             )
 
     def done(self, entity: Entity) -> tuple[Done, ...]:

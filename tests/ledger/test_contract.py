@@ -160,8 +160,10 @@ def test_live_records_are_told_by_what_a_tick_needs(ledger: Ledger) -> None:
         ledger.create(one)
     told = {summary.key: summary for summary in ledger.live()}
     assert told == {
-        ENTITY.key: LiveSummary(ENTITY.key, State.PLACED, at(0.25), "job-h100", placement().task_id, "h100", False),
-        OTHER.key: LiveSummary(OTHER.key, State.WAITING, at(60), None, None, None, False),
+        ENTITY.key: LiveSummary(
+            ENTITY.key, State.PLACED, at(0.25), at(0), "training", "job-h100", placement().task_id, "h100"
+        ),
+        OTHER.key: LiveSummary(OTHER.key, State.WAITING, at(60), at(0), "interactive"),
     }
 
 
@@ -172,6 +174,42 @@ def test_the_list_tells_that_a_record_is_not_wanted_any_more(ledger: Ledger, fie
     ledger.replace(version, record(State.PLACED, **fields))
     (summary,) = ledger.live()
     assert summary.is_unwanted
+
+
+RUN = NodeRun("tvmps_1", at(20))
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_running"),
+    [
+        ({}, False),
+        ({"node_run": RUN}, True),
+        ({"node_run": RUN, "losses": (Loss("h100", 1, RUN.started_at, at(30)),)}, False),
+        ({"node_run": RUN, "losses": (Loss("h100", 1, at(5), at(9)),)}, True),
+        ({"node_run": RUN, "attempt": 2, "losses": (Loss("t4", 1, RUN.started_at, at(30)),)}, True),
+    ],
+)
+def test_the_list_tells_that_a_task_has_been_seen_running(
+    ledger: Ledger, fields: dict[str, Any], is_running: bool
+) -> None:
+    """A task that is not yet seen running will take a slot; one that has lost its run will take one again."""
+    ledger.create(record(State.PLACED, **fields))
+    (summary,) = ledger.live()
+    assert summary.is_running is is_running
+
+
+@pytest.mark.parametrize("waits", [0, 1, 7])
+def test_the_list_tells_who_has_been_refused_a_place(ledger: Ledger, waits: int) -> None:
+    ledger.create(record(State.WAITING, waits=waits))
+    (summary,) = ledger.live()
+    assert summary.has_waited is (waits > 0)
+
+
+def test_the_list_tells_when_a_request_was_made_to_the_microsecond(ledger: Ledger) -> None:
+    """Requests are ordered by it."""
+    ledger.create(record(State.WAITING, request=request("m1", 0.000001)))
+    (summary,) = ledger.live()
+    assert summary.asked == at(0.000001)
 
 
 def test_the_list_follows_every_write(ledger: Ledger) -> None:
@@ -286,3 +324,54 @@ def test_an_end_that_expires_between_list_and_read_is_just_gone(container: Conta
 
     ledger._container.read_with_etag = expires_first  # type: ignore[method-assign,assignment]
     assert ledger.done(ENTITY) == (ended("m2", 0),)
+
+
+# --- records that were listed -------------------------------------------------------------------------------------
+
+
+def test_a_listed_record_is_read_as_it_is_now(ledger: Ledger) -> None:
+    first = ledger.create(record(State.WAITING))
+    assert first is not None
+    (listed,) = ledger.live()
+    for _ in range(2):
+        found = ledger.read_listed(listed)
+        assert found is not None and (found.record, found.etag) == (first.record, first.etag)
+    second = ledger.replace(first, record(State.PLACED))
+    (listed,) = ledger.live()
+    found = ledger.read_listed(listed)
+    assert found is not None and (found.record, found.etag) == (second.record, second.etag)
+    assert found.written_at == second.written_at
+    ledger.remove(second)
+
+
+def test_a_record_that_was_written_or_removed_by_another_process_since_is_read_anew(
+    container: ContainerClient,
+) -> None:
+    ours, theirs = BlobLedger(BlobContainer(container)), BlobLedger(BlobContainer(container))
+    ours.create(record(State.WAITING))
+    (listed,) = ours.live()
+    version = ours.read_listed(listed)
+    assert version is not None
+    theirs.replace(version, record(State.PLACED))
+    (listed,) = ours.live()
+    found = ours.read_listed(listed)
+    assert found is not None and found.record == record(State.PLACED)
+    theirs.remove(found)
+    assert ours.read_listed(replace(listed, etag="another")) is None
+
+
+def test_a_record_that_is_listed_unchanged_is_not_read_again(container: ContainerClient) -> None:
+    blobs = BlobContainer(container)
+    ledger = BlobLedger(blobs)
+    ledger.create(record(State.WAITING))
+    version = ledger.read(ENTITY.key)
+    assert version is not None
+    ledger.replace(version, record(State.PLACED))
+
+    def unread(name: str) -> None:
+        raise AssertionError(f"{name} is read")
+
+    blobs.read_with_etag = unread  # type: ignore[method-assign]
+    for _ in range(3):
+        (listed,) = ledger.live()
+        assert ledger.read_listed(listed) is not None

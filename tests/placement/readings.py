@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.batch.types import PoolCounts, PoolView
-from shared.placement.routing import PoolReading
+from shared.placement.routing import Circumstances, PoolReading
+
+NOON = datetime(2026, 8, 12, 12, tzinfo=UTC)
+
+
+def around(**fields: Any) -> Circumstances:
+    """What a decision at noon rests on beside the pools."""
+    return Circumstances(**({"at": NOON} | fields))
 
 
 def counts(pool: str, idle: int = 0, running: int = 0, starting: int = 0, lost: int = 0) -> PoolCounts:

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.placement.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
+from shared.placement.job_names import (
+    legacy_job_id,
+    pool_scoped_job_id,
+    shared_job_id,
+    week_named,
+    week_of,
+    with_successors,
+)
 
 MONDAY = datetime(2026, 8, 10, 0, 0, tzinfo=UTC)
 SAMPLES = Path(__file__).parents[1] / "haste_samples/batch-tasks"
@@ -38,6 +45,16 @@ def test_a_shared_job_is_named_by_tenant_class_pool_and_week() -> None:
 )
 def test_a_week_begins_on_monday_and_belongs_to_the_year_of_its_thursday(day: datetime, week: str) -> None:
     assert shared_job_id("t", "training", "p", day) == f"t-training-p-{week}"
+    began = week_of(day)
+    assert week_named(f"t-training-p-{week}") == began
+    assert began.weekday() == 0 and timedelta() <= day - began < timedelta(days=7)
+
+
+def test_the_week_in_a_name_is_read_from_its_end() -> None:
+    assert week_named("t-training-2025w01-2026w33") == MONDAY
+    assert week_named("t-training-p-2026w33-p") == MONDAY, "a name that another pool had taken"
+    assert week_named("h100-pool") is None
+    assert week_named("t-training-p-2026w99") is None
 
 
 @given(
@@ -62,8 +79,9 @@ def test_a_name_that_had_to_be_cut_keeps_tenant_and_week_and_stays_distinct() ->
     names = {shared_job_id("a-tenant-of-24-characters", "training", long + end, MONDAY) for end in ("1", "2", "3")}
     assert len(names) == 3
     for name in names:
-        assert len(name) == 64
+        assert len(name) == 61
         assert name.startswith("a-tenant-of-24-characters-training-") and name.endswith("-2026w33")
+        assert [week_named(successor) for successor in with_successors(name)] == [MONDAY] * 10
 
 
 @given(_ids)

@@ -11,7 +11,8 @@ import pytest
 from shared.errors import QuotaReached, Transient
 from shared.kinds import Kind
 from shared.placement.job_names import with_successors
-from shared.placement.placer import JobNames, LegacyNames, Placer, SharedNames
+from shared.placement.placer import JobNames, LegacyNames, Placer, SharedNames, read_counts, read_pools
+from shared.placement.routing import Circumstances, route
 from shared.protocol.record import Placement
 from tests.batch.account import Account
 from tests.batch.passing_waits import PassingWaits
@@ -35,10 +36,12 @@ class Placing:
         candidates: Sequence[str] = CANDIDATES,
     ) -> None:
         self.account = account or Account()
+        self.candidates = candidates
         self.placer = Placer(self.account.batch, lambda _kind: candidates, names)
 
     def place(self, kind: Kind = Kind.TRAINING, task: str = "trn-1") -> Placement:
-        decision = self.placer.decide(kind, {})
+        around = Circumstances(self.account.clock.now())
+        decision = route(self.candidates, read_pools(self.account.batch, read_counts(self.account.batch)), around)
         return self.placer.place(kind, decision, task, self.account.clock.now())
 
     def job(self, job_id: str) -> dict[str, Any]:
@@ -170,36 +173,30 @@ def test_quota_is_told_as_quota() -> None:
 # --- reading the pools ------------------------------------------------------------------------------------------
 
 
-def test_one_candidate_is_chosen_without_reading_anything() -> None:
-    placing = Placing(candidates=("t4",))
-    assert placing.placer.decide(Kind.TRAINING, {}).pool_id == "t4"
-    assert placing.account.requests() == []
+def test_all_pools_are_read_by_two_calls() -> None:
+    account = Account([{"id": f"p{n}", "targetLowPriorityNodes": 1, "start_seconds": 0} for n in range(20)])
+    reading = read_pools(account.batch, read_counts(account.batch))
+    assert reading.counts is not None and reading.pools is not None
+    assert set(reading.counts) == set(reading.pools) == {f"p{n}" for n in range(20)}
+    assert sorted(one["operation"] for one in account.requests()) == ["list_pool_node_counts", "list_pools"]
 
 
-def test_a_choice_costs_two_calls_however_many_candidates_there_are() -> None:
-    pools = [{"id": f"p{n}", "targetLowPriorityNodes": 1, "start_seconds": 0} for n in range(20)]
-    placing = Placing(Account(pools), candidates=[f"p{n}" for n in range(20)])
-    assert placing.placer.decide(Kind.TRAINING, {}).pool_id == "p0"
-    assert sorted(one["operation"] for one in placing.account.requests()) == ["list_pool_node_counts", "list_pools"]
+FAULTS = [{"status": 503}, {"status": 403, "code": "AuthorizationFailure"}, {"status": 400, "code": "InvalidQuery"}]
 
 
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault["status"]))
 @pytest.mark.parametrize("broken", [["list_pools"], ["list_pool_node_counts"], ["list_pools", "list_pool_node_counts"]])
-def test_readings_that_fail_do_not_stop_the_choice(broken: list[str], waits: PassingWaits) -> None:
-    placing = Placing()
+def test_a_reading_that_fails_hides_neither_the_other_nor_its_reason(
+    broken: list[str], fault: dict[str, Any], waits: PassingWaits
+) -> None:
+    account = Account()
     for operation in broken:
-        placing.account.fault(operation=operation, status=503)
-    decision = placing.placer.decide(Kind.TRAINING, {})
-    assert decision.pool_id in CANDIDATES
-    if "list_pool_node_counts" in broken:
-        assert not decision.has_free_slot
+        account.fault(operation=operation, **fault)
+    reading = read_pools(account.batch, read_counts(account.batch))
+    assert (reading.pools is None) is ("list_pools" in broken)
+    assert (reading.counts is None) is ("list_pool_node_counts" in broken)
+    assert str(fault["status"]) in reading.fault
     assert sum(waits.seconds) < 60
-
-
-def test_the_preferred_pool_out_of_sight_does_not_hide_the_free_one() -> None:
-    placing = Placing(Account([{"id": "t4", "targetLowPriorityNodes": 1, "start_seconds": 0}]))
-    decision = placing.placer.decide(Kind.TRAINING, {})
-    assert (decision.pool_id, decision.has_free_slot) == ("t4", True)
-    assert "h100: does not exist" in decision.rejected
 
 
 def test_a_task_of_hastes_own_app_is_placed_where_it_is() -> None:
@@ -209,3 +206,35 @@ def test_a_task_of_hastes_own_app_is_placed_where_it_is() -> None:
     assert (placed.pool_id, placed.job_id, placed.task_id) == ("t4", "haste-demo-pool", "trn-x")
     gone = placing.placer.adopted("gone", "trn-x", placing.account.clock.now())
     assert (gone.pool_id, gone.job_id) == ("", "gone")
+
+
+# --- jobs that were seen lately -----------------------------------------------------------------------------------
+
+
+def test_a_job_of_our_own_that_was_seen_lately_is_not_asked_for_again() -> None:
+    placing = Placing()
+    placing.place()
+    asked = len(placing.account.requests("get_job"))
+    placing.account.world.advance(9 * 60)
+    assert placing.place().job_id == WEEK_JOB
+    assert len(placing.account.requests("get_job")) == asked
+    placing.account.world.advance(2 * 60)
+    placing.place()
+    assert len(placing.account.requests("get_job")) > asked
+
+
+def test_once_it_is_known_to_be_over_it_is_looked_at_again() -> None:
+    placing = Placing()
+    placing.place()
+    placing.end_job(WEEK_JOB)
+    placing.placer.forget(WEEK_JOB)
+    assert placing.place().job_id == f"{WEEK_JOB}-2"
+
+
+def test_a_job_of_hastes_is_always_looked_at_since_its_app_disables_it() -> None:
+    names = LegacyNames(dict.fromkeys(Kind, "nightly"), dict.fromkeys(Kind, ("h100",)))
+    placing = Placing(names=names, candidates=("h100",))
+    placing.place()
+    asked = len(placing.account.requests("get_job"))
+    placing.place()
+    assert len(placing.account.requests("get_job")) > asked

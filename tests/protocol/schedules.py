@@ -72,3 +72,26 @@ def _rank(name: str) -> int:
     """The plain order: whoever is at work goes on, then the API, messages, the task, a tick; never a crash."""
     order = ("goes on", "API", "takes", "completes", "ticks", "crashes", "pass", "loses")
     return next(n for n, word in enumerate(order) if word in name)
+
+
+def zombie_create(entity: Entity) -> None:
+    """A handler stalls just before it adds the task; a cancel is carried out meanwhile; then it goes on."""
+    _take(entity, "API puts request")
+    _take(entity, "H1 takes request-1")
+    while "create_task" not in entity.actors["H1"].at:
+        _take(entity, "H1 goes on")
+    _take(entity, "API puts cancel")
+    _take(entity, "H2 takes cancel")
+    while "H2" in entity.actors:
+        _take(entity, "H2 goes on")
+    for _ in range(4):
+        _take(entity, "T1 ticks")
+        while "T1" in entity.actors:
+            _take(entity, "T1 goes on")
+        entity.pass_seconds(61)
+    _take(entity, "H1 goes on")
+    entity.end_well()
+
+
+def _take(entity: Entity, name: str) -> None:
+    entity.do(*next(choice for choice in entity.choices() if choice[0].startswith(name)))

@@ -35,6 +35,7 @@ from shared.showing import HasteRecords
 from shared.task_bodies import TaskBodies
 from shared.worker import Limits, Pace, Worker
 from tests.ledger.memory_ledger import MemoryLedger
+from tests.ledger.memory_notes import MemoryNotes
 
 PROJECT = "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34"
 MODEL = "4821"
@@ -180,7 +181,9 @@ class SmallWorld:
             Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),
             Kind.INFERENCE: SmallWorkload(Kind.INFERENCE, self.haste),
         }
-        policy = Policy(self.most_losses, timedelta(minutes=30), timedelta(minutes=5), None)
+        policy = Policy(
+            self.most_losses, timedelta(minutes=30), timedelta(minutes=5), timedelta(minutes=15), None, None
+        )
         self.worker = Worker(
             tenant="tenant",
             ledger=ledger,
@@ -193,6 +196,10 @@ class SmallWorld:
             limits=Limits(timedelta(seconds=60), timedelta(minutes=2), timedelta(minutes=20)),
             recovery=dict.fromkeys(Kind, policy),
             progress_pace=Pace(timedelta(0)),
+            node_pace=Pace(timedelta(minutes=5)),
+            pool_pace=Pace(timedelta(minutes=5)),
+            notes=self.stepped("notes", MemoryNotes()),
+            managed_pools=None,
             now=self.clock.now,
         )
 

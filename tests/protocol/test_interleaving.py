@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.protocol.interleaving import Entity, Violation
-from tests.protocol.schedules import configuration, explore, walk
+from tests.protocol.schedules import configuration, explore, walk, zombie_create
 from tests.protocol.switched_off import RULES
 
 #: More with HASTE_WORKER_WALKS=20000; a failure prints its seed and its steps.
@@ -39,10 +39,15 @@ def test_all_schedules_near_the_plain_one(name: str, options: dict[str, Any], de
     assert runs > 50, f"{name}: only {runs} schedules were tried"
 
 
+def test_a_create_that_comes_after_its_cancel_finds_its_id_spent() -> None:
+    zombie_create(Entity(with_cancel=True, with_save=False, with_moves=False))
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_rule_a_guarantee_breaks(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     switch, first_seed = RULES[rule]
     switch(monkeypatch)
     with pytest.raises(Violation):
+        zombie_create(Entity(with_cancel=True, with_save=False, with_moves=False))
         for seed in range(first_seed, first_seed + 2000):
             walk(Entity(**configuration(seed)), seed)

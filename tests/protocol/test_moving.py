@@ -229,18 +229,21 @@ def remove_nodes(story: Story, pool: str) -> None:
     story.world.batch_world.advance(10)
 
 
-def test_a_task_that_will_not_end_is_deleted_only_after_the_limit_and_only_without_its_node() -> None:
+@pytest.mark.parametrize("fate", [{"return_after_seconds": None}, {"return_after_seconds": 5}, {"state": "unusable"}])
+def test_a_task_that_will_not_end_is_deleted_only_if_its_node_is_seen_lost(fate: dict[str, Any]) -> None:
+    """Its node may be listed still, or again: what ran on it is gone."""
     story = Story()
     story.ask()
     story.tick()
-    preempt(story, stuck=True)
+    preempt(story, stuck=True, **fate)
     story.cancel()
     story.tick()
     assert story.state is State.ENDING
-    for _ in range(50):  # 25 minutes: beyond the limit, but the node is still listed
+    story.fault(operation="list_nodes", status=503)
+    for _ in range(50):  # 25 minutes: beyond the limit, but nobody can see the node
         story.tick()
     assert story.events("task_deleted") == []
-    remove_nodes(story, "h100")
+    story.mend()
     story.tick()
     assert [event["task"] for event in story.events("task_deleted")] == [story.task_id()]
     story.until_done()

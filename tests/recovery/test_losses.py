@@ -19,7 +19,12 @@ from shared.recovery import RUNNING_WITHOUT_NODE, Policy
 from tests.protocol.values import at, placement, record
 
 POLICY = Policy(
-    most_losses_per_pool=3, pool_cool_down=timedelta(minutes=30), rerun_grace=timedelta(minutes=5), max_run=None
+    most_losses_per_pool=3,
+    pool_cool_down=timedelta(minutes=30),
+    rerun_grace=timedelta(minutes=5),
+    queued_too_long=timedelta(minutes=15),
+    max_run=None,
+    max_wait=None,
 )
 RUN = NodeRun("node-1", at(10))
 NOW = at(600)
@@ -224,20 +229,39 @@ def lost(h100: int = 0, t4: int = 0, noticed: float = 0, here: str = "h100") -> 
         (lost(2, 3, here="t4"), None, 0, EndReason.MOVE),
     ],
 )
-def test_judge(live: Record, elsewhere: Decision | None, seconds: float, reason: EndReason | None) -> None:
-    verdict = recovery.judge(live, elsewhere, BOTH, POLICY, at(seconds))
+def test_what_follows_from_a_loss(
+    live: Record, elsewhere: Decision | None, seconds: float, reason: EndReason | None
+) -> None:
+    verdict = recovery.judge_lost(live, elsewhere, BOTH, POLICY, at(seconds))
     assert verdict.end_reason is reason
     assert verdict.why
 
 
+@pytest.mark.parametrize(
+    ("elsewhere", "reason"),
+    [
+        (FREE, EndReason.MOVE),
+        (GROWS, EndReason.MOVE),
+        (FULL, EndReason.MOVE),
+        (Decision(None, "none is left"), None),
+        (None, None),
+    ],
+)
+def test_a_pool_that_is_gone_runs_nothing_again(elsewhere: Decision | None, reason: EndReason | None) -> None:
+    """So any other candidate is better at once; without one the job waits for its pool."""
+    verdict = recovery.judge_lost(lost(1), elsewhere, BOTH, POLICY, at(0), pool_exists=False)
+    assert verdict.end_reason is reason
+    assert reason is None or "t4" in verdict.why
+
+
 def test_giving_up_names_the_counts() -> None:
-    assert "h100: 3, t4: 4" in recovery.judge(lost(3, 4), None, BOTH, POLICY, at(0)).why
-    alone = recovery.judge(lost(3), None, ("h100",), POLICY, at(0))
+    assert "h100: 3, t4: 4" in recovery.judge_lost(lost(3, 4), None, BOTH, POLICY, at(0)).why
+    alone = recovery.judge_lost(lost(3), None, ("h100",), POLICY, at(0))
     assert alone.end_reason is EndReason.GIVE_UP and "h100: 3" in alone.why
 
 
 def test_losses_on_a_pool_that_is_no_candidate_any_more_do_not_keep_the_job() -> None:
-    assert recovery.judge(lost(3), None, ("t4",), POLICY, at(0)).end_reason is EndReason.MOVE
+    assert recovery.judge_lost(lost(3), None, ("t4",), POLICY, at(0)).end_reason is EndReason.MOVE
 
 
 # --- pools to avoid ---------------------------------------------------------------------------------------------
@@ -270,7 +294,7 @@ def test_an_attempt_is_given_up_only_when_no_candidate_has_budget(
 ) -> None:
     live = lost(h100, t4, here=here)
     elsewhere = found if here == "h100" else None
-    verdict = recovery.judge(live, elsewhere, BOTH, POLICY, at(10))
+    verdict = recovery.judge_lost(live, elsewhere, BOTH, POLICY, at(10))
     counts = recovery.losses_by_pool(live)
     if verdict.end_reason is EndReason.GIVE_UP:
         assert all(counts.get(pool, 0) >= 3 for pool in BOTH)

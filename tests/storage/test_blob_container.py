@@ -78,13 +78,13 @@ def test_a_write_conditional_on_what_was_read(tenant: Tenant) -> None:
     read = tenant.blobs.read_with_etag("x")
     assert created is not None
     assert read == (b"1", created)
-    assert list(tenant.blobs.list_with_metadata("")) == [("x", {"state": "waiting"})]
+    assert list(tenant.blobs.list_with_metadata("")) == [("x", {"state": "waiting"}, created)]
 
     second = tenant.blobs.replace("x", b"2", created, {"state": "placed"})
     with pytest.raises(Conflict):
         tenant.blobs.replace("x", b"3", created)
     assert tenant.blobs.read_with_etag("x") == (b"2", second)
-    assert list(tenant.blobs.list_with_metadata("")) == [("x", {"state": "placed"})]
+    assert list(tenant.blobs.list_with_metadata("")) == [("x", {"state": "placed"}, second)]
 
     with pytest.raises(Conflict):
         tenant.blobs.delete("x", created)
@@ -136,5 +136,5 @@ def test_names_are_those_at_the_prefix_and_lists_go_below_it(tenant: Tenant) -> 
     for name in ("p/model_2.json", "p/model_1.json", "p/model_1/x.json", "p/other.json", "q/model_3.json"):
         tenant.blobs.write(name, b"{}")
     assert tenant.blobs.names("p/model_") == ["p/model_1.json", "p/model_2.json"]
-    listed = [name for name, _ in tenant.blobs.list_with_metadata("p/model_")]
+    listed = [name for name, _metadata, _version in tenant.blobs.list_with_metadata("p/model_")]
     assert listed == ["p/model_1.json", "p/model_1/x.json", "p/model_2.json"]

@@ -166,14 +166,13 @@ def test_a_tick_is_cut_short_and_the_next_one_goes_on() -> None:
     assert statuses(story, entities) == ["Processed"] * 6
 
 
-def test_a_tick_that_is_cut_short_begins_with_what_waited_longest() -> None:
-    """Otherwise the last ones would never be looked at."""
+def test_a_tick_that_is_cut_short_begins_with_the_oldest_requests() -> None:
     story, entities = trainings(6)
     for n, entity in enumerate(entities):
         version = story.world.ledger.read(entity.key)
         assert version is not None
-        looked = story.now() - timedelta(seconds=n)
-        story.world.ledger.replace(version, dataclasses.replace(version.record, not_before=looked))
+        request = dataclasses.replace(version.record.request, asked=story.now() - timedelta(seconds=n))
+        story.world.ledger.replace(version, dataclasses.replace(version.record, request=request))
     finish_all(story)
     clock = iter([0.0, 0.0, 0.0, *[1000.0] * 10])
     run_tick(story, lambda: next(clock))

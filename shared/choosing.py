@@ -1,0 +1,46 @@
+"""Chooses a pool for an attempt: gathers what the decision rests on, decides, and logs what is odd."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import structlog
+
+from shared import recovery
+from shared.placement.routing import Avoid, Circumstances, Decision, PoolReading, route
+from shared.protocol.record import Record
+from shared.readings import Readings
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+
+def choose(worker: Worker, record: Record, readings: Readings, but: str | None = None) -> Decision:
+    """The pool for the next attempt of this request. With one candidate nothing is read.
+
+    `but` is the pool that a live attempt would leave: it comes last, and jobs that are on their way already are taken
+    to go where this one would. A job that moved for nothing would lose its place in the queue.
+    """
+    kind, now = record.entity.kind, worker.now()
+    policy = worker.recovery[kind]
+    candidates = worker.placer.candidates(kind)
+    avoid = recovery.pools_to_avoid(record, policy, now)
+    if len(candidates) == 1:
+        return route(candidates, PoolReading(), Circumstances(now, avoid))
+    taken = readings.taken()
+    if but is not None:
+        avoid.setdefault(but, Avoid("is where it waits"))
+        taken = taken + Counter(dict.fromkeys(candidates, readings.on_their_way()))
+    around = Circumstances(
+        at=now,
+        avoid=readings.notes().avoid(now) | avoid,
+        taken=taken,
+        fresh_for=policy.pool_cool_down,
+    )
+    decision = route(candidates, readings.counted(), around)
+    preferred = next((pool for pool in candidates if pool not in around.avoid), None)
+    if not decision.has_free_slot or decision.pool_id != preferred:  # else the counts are all it takes
+        decision = route(candidates, readings.pools(), around)
+    for warning in decision.warnings:
+        log.warning("unknown resize error, taken for lack of capacity", what=warning)
+    return decision

@@ -1,0 +1,115 @@
+"""Keeps house, once every few minutes: Batch jobs that have had their time, HASTE's disabled jobs, old entries.
+
+Bounded: what is left over is done by the next run. Everything here may be repeated and may run beside another timer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import structlog
+
+from shared import job_ends
+from shared.batch.types import JobState, JobView, TaskView
+from shared.errors import Conflict, JobOver, WorkerError
+from shared.job_ends import Fate
+from shared.ledger.port import LiveSummary
+from shared.protocol.record import State
+from shared.storage.blob_container import Version
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+MOST_DELETIONS = 100
+MOST_JOBS = 100
+#: Ends and cancels: 7 days for a message, 7 for its poison copy, 1 to spare. Rejected messages: for an operator.
+KEPT = {"done/": timedelta(days=15), "rejected/": timedelta(days=30)}
+
+
+class OldBlobs(Protocol):
+    """The worker's container, as far as old entries go."""
+
+    def list_with_metadata(self, prefix: str) -> Iterator[tuple[str, dict[str, str], Version]]:
+        """Name, metadata and version of every blob below `prefix`."""
+
+    def delete(self, name: str, etag: str) -> None:
+        """Delete exactly this version. Raises Conflict."""
+
+
+def tidy(worker: Worker, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
+    """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them."""
+    live = list(worker.ledger.live())
+    for_tasks = {one.job_id for one in live if one.job_id is not None}
+    _end_old_jobs(worker, [job for job in jobs if job.job_id not in for_tasks])
+    _look_at_live_jobs(worker, live)
+    _expire(blobs, worker.now())
+
+
+def _end_old_jobs(worker: Worker, unnamed: Iterable[JobView]) -> None:
+    now = worker.now()
+    old = [job for job in unnamed if job_ends.has_had_its_time(job, now)]
+    for job in old[:MOST_JOBS]:
+        try:
+            verdict = job_ends.judge(job, worker.batch.tasks(job.job_id), now)
+            if verdict.fate is Fate.END:
+                worker.batch.terminate_job(job.job_id)
+            elif verdict.fate is Fate.DELETE:
+                worker.batch.delete_job(job.job_id)
+        except JobOver:
+            continue  # it has gone meanwhile
+        except WorkerError as error:
+            log.warning("Batch job left to the next run", batch_job=job.job_id, error=str(error))
+            continue
+        log.info("Batch job of an earlier week", batch_job=job.job_id, fate=verdict.fate, why=verdict.why)
+
+
+def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary]) -> None:
+    """Each job that holds a task of a live record: is it disabled, and has the task completed days ago?"""
+    by_job: dict[str, dict[str, LiveSummary]] = {}
+    for one in live:
+        if one.state in (State.PLACED, State.ENDING) and one.job_id is not None and one.task_id is not None:
+            by_job.setdefault(one.job_id, {})[one.task_id] = one
+    for job_id, named in list(by_job.items())[:MOST_JOBS]:
+        try:
+            ours = [task for task in worker.batch.tasks(job_id) if task.task_id in named]
+            _enable_if_hastes(worker, job_id, ours)
+        except WorkerError as error:
+            log.warning("Batch job not looked at", batch_job=job_id, error=str(error))
+            continue
+        for task in ours:
+            if job_ends.is_reconciled_late(task, worker.now()):
+                assert task.ended_at is not None
+                log.error(
+                    "completed task not reconciled; Batch forgets it after 7 days",
+                    record=named[task.task_id].key,
+                    batch_job=job_id,
+                    task=task.task_id,
+                    ended_at=task.ended_at.isoformat(),
+                )
+
+
+def _enable_if_hastes(worker: Worker, job_id: str, ours: Iterable[TaskView]) -> None:
+    """HASTE's app disables its job when one task ends, whatever else is in it; ours only an operator disables."""
+    if all(task.state == "completed" for task in ours):
+        return
+    job = worker.batch.job(job_id)
+    if job.tenant is None and job.state is JobState.DISABLED:
+        worker.batch.enable_job(job_id)
+        log.warning("disabled Batch job enabled again: it holds a live task of ours", batch_job=job_id)
+
+
+def _expire(blobs: OldBlobs, now: datetime) -> None:
+    deleted = 0
+    for prefix, kept in KEPT.items():
+        for name, _metadata, version in blobs.list_with_metadata(prefix):
+            if now - version.written_at <= kept:
+                continue
+            if deleted == MOST_DELETIONS:
+                log.info("old entries left to the next run", prefix=prefix)
+                return
+            with contextlib.suppress(Conflict):  # somebody else deleted it
+                blobs.delete(name, version)
+            deleted += 1

@@ -1,0 +1,129 @@
+"""Notices sick pools: nodes that fail every task at once, nodes that never become usable, autoscale that has stopped.
+
+A sick pool comes last for a cool-down and is reported. Only managed pools are acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import structlog
+
+from shared.batch.types import PoolCounts, PoolView, TaskView
+from shared.errors import WorkerError
+from shared.placement.pool_notes import QUICK, PoolNotes, QuickFailure
+from shared.protocol.record import Record
+from shared.readings import Readings
+from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
+
+_EXIT_CODE = "FailureExitCode"
+#: An autoscale pool is evaluated every few minutes; one that was not for so long has stopped.
+_AUTO_SCALE_STOPPED = timedelta(minutes=25)
+
+
+def is_nodes_fault(worker: Worker, record: Record, task: TaskView, readings: Readings) -> bool:
+    """The task failed at once on a node that fails every task at once: its pool is demoted, the task lost.
+
+    A single program that fails within seconds is its user's affair. All failures that this tick can see count, so that
+    the first of them is not shown to its user before the last one tells whose fault they are.
+    """
+    if record.placement is None or not _failed_at_once(task):
+        return False
+    assert task.node_id is not None
+    pool_id, node_id = record.placement.pool_id, task.node_id
+    failures = [_as_failure(task, record), *_others_on(worker, pool_id, task, readings)]
+
+    def with_failures(notes: PoolNotes) -> PoolNotes:
+        for failure in failures:
+            notes = notes.with_quick_failure(pool_id, failure)
+        return notes
+
+    notes = worker.notes.update(with_failures)
+    if not notes.is_black_hole(pool_id, node_id):
+        return False
+    _cool_down(worker, pool_id, f"node {node_id[-12:]} fails every task at once")
+    if worker.managed_pools is not None:
+        _disable(worker, pool_id, node_id)
+    return True
+
+
+def _failed_at_once(task: TaskView) -> bool:
+    if task.failure_code != _EXIT_CODE or task.node_id is None or task.started_at is None or task.ended_at is None:
+        return False
+    return task.ended_at - task.started_at < QUICK
+
+
+def _as_failure(task: TaskView, record: Record) -> QuickFailure:
+    assert task.node_id is not None
+    assert task.ended_at is not None
+    return QuickFailure(task.node_id, task.task_id, record.request.request_id, task.ended_at)
+
+
+def _others_on(worker: Worker, pool_id: str, task: TaskView, readings: Readings) -> Iterator[QuickFailure]:
+    """Other tasks of ours that failed at once on the same node and have not been looked at yet."""
+    for summary, other in readings.tasks_placed_on(pool_id):
+        if other.node_id != task.node_id or other.task_id == task.task_id or not _failed_at_once(other):
+            continue
+        version = worker.ledger.read(summary.key)
+        if version is not None:
+            yield _as_failure(other, version.record)
+
+
+def _disable(worker: Worker, pool_id: str, node_id: str) -> None:
+    try:
+        worker.batch.disable_node(pool_id, node_id)
+    except WorkerError as error:  # its tasks go elsewhere all the same
+        log.error("node not disabled", pool=pool_id, node=node_id, error=str(error))
+    else:
+        log.error("scheduling disabled on a node that fails every task", pool=pool_id, node=node_id)
+
+
+def look_at_pools(worker: Worker, readings: Readings) -> None:
+    """Demote pools whose nodes never become usable, or whose autoscale has stopped while our tasks wait there."""
+    for pool_id in sorted({pool for kind in worker.recovery for pool in worker.placer.candidates(kind)}):
+        try:
+            _look_at_pool(worker, pool_id, readings)
+        except WorkerError as error:  # one pool must not keep the others from being looked at
+            log.warning("pool not looked after", pool=pool_id, error=str(error))
+
+
+def _look_at_pool(worker: Worker, pool_id: str, readings: Readings) -> None:
+    reading = readings.pools()
+    counts, view = (reading.counts or {}).get(pool_id), (reading.pools or {}).get(pool_id)
+    if counts is not None:
+        _note_counts(worker, counts)
+    if view is not None and readings.taken()[pool_id] and _has_stopped(worker, view):
+        _revive(worker, view)
+
+
+def _note_counts(worker: Worker, counts: PoolCounts) -> None:
+    notes = worker.notes.update(lambda notes: notes.with_counts(counts))
+    if notes.never_usable(counts.pool_id):
+        _cool_down(worker, counts.pool_id, "its nodes never become usable")
+        worker.notes.update(lambda notes: notes.counting_anew(counts.pool_id))
+
+
+def _has_stopped(worker: Worker, view: PoolView) -> bool:
+    return (
+        view.auto_scales
+        and view.auto_scaled_at is not None
+        and (worker.now() - view.auto_scaled_at >= _AUTO_SCALE_STOPPED)
+    )
+
+
+def _revive(worker: Worker, view: PoolView) -> None:
+    why = f"its autoscale has stopped ({view.auto_scale_error or 'no evaluation'} since {view.auto_scaled_at})"
+    if worker.managed_pools is not None and view.allocation_state == "steady":
+        worker.batch.evaluate_auto_scale_now(view)
+        log.error("autoscale enabled again", pool=view.pool_id, why=why)
+    elif view.pool_id not in worker.notes.read().avoid(worker.now()):
+        _cool_down(worker, view.pool_id, why)
+
+
+def _cool_down(worker: Worker, pool_id: str, why: str) -> None:
+    until = worker.now() + next(iter(worker.recovery.values())).pool_cool_down
+    worker.notes.update(lambda notes: notes.with_cool_down(pool_id, until, why))
+    log.error("pool demoted", pool=pool_id, why=why, until=until.isoformat())

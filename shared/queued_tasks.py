@@ -1,0 +1,61 @@
+"""Which of the tasks that wait for a node one run of the timer looks into: thousands may wait, and few can be helped.
+
+A task that has waited too long is looked into when there is something to do about it: a slot is free on another
+candidate (as many tasks as there are such slots), its pool is gone, or its credentials run out. The others take turns,
+a few in each run, so that what a handler left half done is mended and every reason is up to date once in a while.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shared.batch.types import TaskView
+from shared.kinds import Kind
+from shared.ledger.port import LiveSummary
+from shared.readings import Readings
+from shared.worker import Worker
+
+MOST_IN_TURN = 5
+
+
+class QueuedTasks:
+    """The queued tasks of one run of the timer, asked about in the order of their requests."""
+
+    def __init__(self, worker: Worker, readings: Readings) -> None:
+        self._worker = worker
+        self._readings = readings
+        self._in_turn = 0
+        self._for_free_slots = 0
+
+    def is_worth_a_look(self, summary: LiveSummary, task: TaskView) -> bool:
+        """Whether to read the record of this task, which is queued and was never interrupted."""
+        now = self._worker.now()
+        kind = Kind(summary.key.partition("/")[0])
+        policy = self._worker.recovery[kind]
+        since = max(filter(None, (task.created_at, task.state_changed_at)), default=now)
+        if policy.max_wait is not None and task.created_at is not None and now - task.created_at >= policy.max_wait:
+            return True
+        if now - since >= policy.queued_too_long and self._can_be_helped(kind, summary, now):
+            return True
+        if self._in_turn < MOST_IN_TURN and self._worker.queued_pace.is_due(str(summary.task_id), now):
+            self._in_turn += 1
+            return True
+        return False
+
+    def _can_be_helped(self, kind: Kind, summary: LiveSummary, now: datetime) -> bool:
+        assert summary.pool_id is not None
+        candidates = self._worker.placer.candidates(kind)
+        pools = self._readings.pools().pools
+        if pools is not None and summary.pool_id not in pools:
+            return self._worker.progress_pace.is_due(f"{summary.task_id} without its pool", now)
+        idle = sum(
+            counts.idle * (pools[pool].task_slots_per_node if pools and pool in pools else 1)
+            for pool in candidates
+            if pool != summary.pool_id and (counts := self._readings.counts(pool)) is not None
+        )
+        if self._for_free_slots >= idle:
+            return False
+        if not self._worker.progress_pace.is_due(f"{summary.task_id} for a free slot", now):
+            return False  # one that cannot use the slot must not keep the next one from it
+        self._for_free_slots += 1
+        return True

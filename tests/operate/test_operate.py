@@ -1,0 +1,195 @@
+"""The operator's commands, as an operator starts them, say where a job is, why, and what it waits for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from local.batch import ACCOUNT_KEY, control
+from local.batch.server import server_context
+from local.certificates import Certificates
+from local.stack.azurite import StorageAccount
+from shared.kinds import Entity, Kind
+from shared.protocol.record import State
+from tests.batch_contract.serving import serving
+from tests.operate.deployment import Deployment
+from tests.protocol.small_world import MODEL, PROJECT
+
+JOB = ("training", PROJECT, MODEL)
+
+
+@pytest.fixture
+def deployment(storage_account: StorageAccount, certificates: Certificates, tmp_path: Path) -> Iterator[Deployment]:
+    made = Deployment(storage_account, tmp_path)
+    context = server_context(str(certificates.certificate), str(certificates.key))
+    with serving(made.story.world.batch_world, context) as endpoint:
+        made.settings["AZURE_BATCH_URL"] = endpoint
+        yield made
+
+
+def moved(deployment: Deployment) -> None:
+    """A training that has lost its node on h100 and runs on t4."""
+    story = deployment.story
+    story.ask()
+    story.tick()
+    control.preempt_task(story.world.batch_world, story.job_id(), story.task_id(), return_after_seconds=None)
+    story.until(lambda: story.live and story.live.attempt == 2 and story.live.state is State.PLACED)
+    story.tick()
+
+
+def test_a_running_job_is_explained_with_its_attempts_and_losses(deployment: Deployment) -> None:
+    moved(deployment)
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["next_look"]) == ("running", "with every run of the timer")
+    first, second = found["attempts"]
+    assert (first["pool"], first["task"], first["losses"]) == ("h100", deployment.story.task_id(1), 1)
+    assert first["in_batch"].startswith("ended with TaskEnded")
+    assert (second["pool"], second["outcome"], second["losses"]) == ("t4", "running", 0)
+    assert second["in_batch"].startswith("running on node ")
+    assert second["why"] == "has a free slot"
+    assert [line.partition(":")[0] for line in second["rejected"]] == ["h100"]
+    assert [(loss["pool_id"], loss["attempt"]) for loss in found["losses"]] == [("h100", 1)]
+    assert found["losses_by_pool"] == {"h100": 1}
+    assert found["request"]["request_id"] == "m1"
+    assert found["haste"] is None
+
+
+def test_the_same_as_plain_text(deployment: Deployment) -> None:
+    moved(deployment)
+    text = deployment.run("explain", *JOB).stdout
+    story = deployment.story
+    for expected in ("running", "h100", "t4", story.task_id(1), story.task_id(2), "has a free slot", "lost its node"):
+        assert expected in text
+    assert max(map(len, text.splitlines())) < 400
+    assert "\n\n\n" not in text
+
+
+def test_a_waiting_job_says_what_it_waits_for_and_when_it_is_looked_at(deployment: Deployment) -> None:
+    story = deployment.story
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached", times=1)
+    story.ask()
+    found = deployment.json("explain", *JOB)
+    assert found["state"] == "waiting"
+    assert found["waits_for"] == found["why"] == "waiting for quota (ActiveJobAndScheduleQuotaReached)"
+    assert found["next_look"] == story.record.not_before.isoformat().replace("+00:00", "Z")
+    assert found["attempts"] == []
+    assert "waiting for quota" in deployment.run("explain", *JOB).stdout
+
+
+def test_newer_requests_and_cancels_are_shown(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.world.clock.advance(1)
+    story.ask("m2")
+    story.world.clock.advance(1)
+    story.cancel()
+    found = deployment.json("explain", *JOB)
+    assert [one["request_id"] for one in found["next_requests"]] == ["m2"]
+    assert found["cancel_asked"] is not None
+    assert [(one["message"], one["result"]) for one in found["done"]] == [("c1", "cancel")]
+    assert "m2" in deployment.run("explain", *JOB).stdout
+
+
+def test_an_ended_job_shows_its_last_ends(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.complete()
+    story.until_done()
+    story.ask("m2")
+    story.complete(3)
+    story.until_done()
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["why"]) == ("ended", "failed: exit code 3")
+    assert [(one["message"], one["result"], one["attempts"]) for one in found["done"]] == [
+        ("m2", "failed", 1),
+        ("m1", "completed", 1),
+    ]
+    assert len(deployment.json("explain", *JOB, "--done", "1")["done"]) == 1
+    assert "exit code 3" in deployment.run("explain", *JOB).stdout
+
+
+def test_an_unknown_job_is_said_to_be_unknown(deployment: Deployment) -> None:
+    assert deployment.json("explain", "inference", PROJECT, "1", expect=1)["state"] == "unknown"
+
+
+def test_status_shows_all_live_jobs_pools_and_rejected_messages(deployment: Deployment) -> None:
+    story = deployment.story
+    for model in ("1", "2", "3"):  # two pools with one node each
+        entity = Entity(Kind.TRAINING, PROJECT, model)
+        story.world.save_record(entity, status="Queued", taskId=None)
+        story.deliver(story.message(f"m{model}", "Queued", entity, modelId=model))
+        story.world.clock.advance(1)
+    story.worker.notes.update(
+        lambda notes: notes.with_cool_down("t4", story.now() + timedelta(hours=1), "its nodes never become usable")
+    )
+    for number in range(2):
+        deployment.blobs.create(f"rejected/train-queue/{number}", b"?")
+    found = deployment.json("status")
+    assert (found["tenant"], found["live"]) == ("tenant", 3)
+    assert [(job["entity"], job["state"], job["pool"]) for job in found["jobs"]] == [
+        ("1", "running", "h100"),
+        ("2", "running", "t4"),
+        ("3", "queued", "h100"),
+    ]
+    assert found["counts"] == [
+        {"state": "queued", "pool": "h100", "jobs": 1},
+        {"state": "running", "pool": "h100", "jobs": 1},
+        {"state": "running", "pool": "t4", "jobs": 1},
+    ]
+    assert [(pool["pool"], pool["why"]) for pool in found["pools"]] == [("t4", "its nodes never become usable")]
+    assert [(one["queue"], one["messages"]) for one in found["rejected"]] == [("train-queue", 2)]
+    assert found["faults"] == []
+    text = deployment.run("status").stdout
+    for expected in ("3 live jobs", "queued", "its nodes never become usable", "train-queue"):
+        assert expected in text
+    few = deployment.run("status", "--most", "1").stdout
+    assert "... and 2 more" in few
+
+
+def test_with_nothing_live_status_says_so(deployment: Deployment) -> None:
+    assert "0 live jobs" in deployment.run("status").stdout
+
+
+def test_settings_come_from_the_file_and_the_environment_wins(deployment: Deployment) -> None:
+    deployment.story.ask()
+    file = deployment.folder / "local.settings.json"
+    file.write_text(json.dumps({"Values": {**deployment.settings, "WORKER_TENANT": "filed"}}), encoding="utf-8")
+    assert deployment.run("status").stdout.startswith("tenant: 1 live jobs")
+    deployment.settings = {}
+    assert deployment.run("status").stdout.startswith("filed: 1 live jobs")
+
+
+def test_wrong_settings_are_named_all_at_once(deployment: Deployment) -> None:
+    told = deployment.run("status", expect=2, AZURE_BATCH_URL="", WORKER_MAX_PREEMPTIONS="many").stderr
+    assert "setting AZURE_BATCH_URL" in told and "setting WORKER_MAX_PREEMPTIONS" in told
+
+
+def test_when_batch_refuses_the_rest_is_shown(deployment: Deployment) -> None:
+    deployment.story.ask()
+    deployment.story.fault(operation="get_task", status=403, code="AuthenticationFailed")
+    deployment.story.fault(operation="list_tasks", status=403, code="AuthenticationFailed")
+    found = deployment.json("explain", *JOB)
+    assert found["state"] == "placed"
+    assert found["attempts"][0]["in_batch"] == "not read: Azure Batch answered 403 AuthenticationFailed"
+    status = deployment.json("status")
+    assert [job["state"] for job in status["jobs"]] == ["placed"]
+    assert len(status["faults"]) == 1
+
+
+def test_nothing_is_changed_and_no_secret_is_shown(deployment: Deployment) -> None:
+    moved(deployment)
+    before = {name: str(version) for name, _metadata, version in deployment.blobs.list_with_metadata("")}
+    asked = len(deployment.story.events("request"))
+    shown = [
+        deployment.run(*command, *way) for command in (("explain", *JOB), ("status",)) for way in ((), ("--json",))
+    ]
+    assert {name: str(version) for name, _metadata, version in deployment.blobs.list_with_metadata("")} == before
+    methods = {event["method"] for event in deployment.story.events("request")[asked:]}
+    assert methods == {"GET"}
+    for done in shown:
+        for secret in (deployment.account.key, ACCOUNT_KEY, "sig=", "AccountKey"):
+            assert secret not in done.stdout + done.stderr
