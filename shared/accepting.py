@@ -36,6 +36,8 @@ def accept(worker: Worker, entity: Entity, request: Request) -> Versioned | None
     decision = Accept.CREATE if created else table.accept(version.record, request)
     log.info("start message", decision=decision, request=request.request_id)
     match decision:
+        case Accept.CONTINUE if version.record.waits:
+            return None  # it has its place among those that wait, and the timer takes it up in its turn
         case Accept.CREATE | Accept.CONTINUE:
             return version
         case Accept.LIST_DONE:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import structlog
 from azure.identity import DefaultAzureCredential
 
 from shared import janitor, logs, poison, sweeping, watching
@@ -39,6 +40,8 @@ from shared.task_bodies import TaskBodies
 from shared.transfer import IdentityTransfer, SasTransfer, Transfer
 from shared.worker import Limits, ManagedPools, Pace, Worker
 
+log = structlog.get_logger(__name__)
+
 #: Must be host.json's functionTimeout.
 FUNCTION_TIMEOUT = timedelta(minutes=10)
 #: HASTE's API saves a record at most this long after its message; then the request is given up.
@@ -67,9 +70,21 @@ class App:
         with self.lease.held() as is_ours:
             if not is_ours:
                 return
-            poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
-            watching.tick(self.worker, time.monotonic)
-            self._keep_house_sometimes()
+            faults: list[Exception] = []
+            for part in (self._empty_poison_queues, self._watch, self._keep_house_sometimes):
+                try:
+                    part()
+                except Exception as error:  # none of them must keep the others from their turn; raised below
+                    log.exception("part of the timer's run failed", part=part.__name__.strip("_"))
+                    faults.append(error)
+            if faults:
+                raise ExceptionGroup("the timer's run", faults)
+
+    def _empty_poison_queues(self) -> None:
+        poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
+
+    def _watch(self) -> None:
+        watching.tick(self.worker, time.monotonic)
 
     def queue_names(self) -> dict[str, Kind | None]:
         """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
@@ -130,6 +145,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             late_save=settings.worker_late_save,
             record_patience=_RECORD_PATIENCE,
             stuck_in_ending=2 * FUNCTION_TIMEOUT,
+            most_live_tasks=settings.worker_tenant_max_live_tasks,
         ),
         recovery={
             kind: Policy(

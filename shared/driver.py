@@ -19,6 +19,7 @@ from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.logs import bound
 from shared.placement.routing import Decision
+from shared.pool_care import Blame
 from shared.protocol import table
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
@@ -27,6 +28,11 @@ from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
+_BLAMED = {
+    Blame.PROGRAM: Seen.ENDED_BY_ITSELF,
+    Blame.NODE: Seen.ENDED_OTHERWISE,
+    Blame.OPEN: Seen.NOT_JUDGED_YET,
+}
 _SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
 
 
@@ -152,8 +158,8 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
         log.warning("task not read", error=str(error))
         return Seen.READ_FAILED, None
     seen = recovery.seen(task, _policy(worker, record))
-    if seen is Seen.ENDED_BY_ITSELF and task is not None and pool_care.is_nodes_fault(worker, record, task, readings):
-        seen = Seen.ENDED_OTHERWISE
+    if seen is Seen.ENDED_BY_ITSELF and task is not None and record.state is State.PLACED:
+        seen = _BLAMED[pool_care.blame(worker, record, task, readings)]
     return seen, task
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import structlog
 
-from shared import accepting, driver
+from shared import accepting, adopting, driver
 from shared.errors import Conflict, InvalidMessage, Transient
 from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.kinds import Entity, Kind
@@ -74,38 +74,13 @@ def _act(worker: Worker, parsed: HasteMessage, message: QueueMessage) -> Version
         case Wish.CANCEL:
             return _cancel(worker, parsed.entity, message.message_id, message.inserted_on)
         case Wish.POLL:
-            return _adopt(worker, parsed, message)
+            return adopting.adopt(worker, parsed, message.message_id, message.inserted_on)
 
 
 def _cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> Versioned | None:
     """What a cancel leads to is left to the timer, which looks at the record within seconds."""
     accepting.cancel(worker, entity, cancel_id, asked)
     return None
-
-
-def _adopt(worker: Worker, parsed: HasteMessage, message: QueueMessage) -> Versioned | None:
-    """A poll message of HASTE's own app: take its running task over, if HASTE's record still names it."""
-    assert parsed.task_id is not None
-    assert parsed.job_id is not None
-    shown = worker.haste.shown(parsed.entity)
-    is_named = shown is not None and shown.task_id == parsed.task_id
-    if shown is None or not is_named or shown.status not in ("InProgress", "Cancelled"):
-        log.info("poll message for another run's task", task=parsed.task_id, status=shown and shown.status)
-        if (is_named and shown and shown.status == "Queued") or _is_followed(worker, parsed):
-            worker.batch.terminate_task(parsed.job_id, parsed.task_id)  # a newer request takes its place
-        return None
-    request = Request(parsed.task_id, message.inserted_on, adopted_job_id=parsed.job_id)
-    version = accepting.accept(worker, parsed.entity, request)
-    if shown.status == "Cancelled":
-        accepting.cancel(worker, parsed.entity, message.message_id, message.inserted_on)
-        version = worker.ledger.read(parsed.entity.key)
-    return version
-
-
-def _is_followed(worker: Worker, parsed: HasteMessage) -> bool:
-    """The live request met this task in HASTE's record: it is the one before."""
-    version = worker.ledger.read(parsed.entity.key)
-    return version is not None and parsed.task_id in version.record.request.held_task_ids
 
 
 def _resume(worker: Worker, resume: Resume) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import structlog
 
+from shared import adopting
 from shared.errors import InvalidMessage
 from shared.haste.messages import Wish, parse_message
 from shared.haste.workload import Outcome, Result, Run
@@ -32,20 +33,24 @@ def empty(worker: Worker, rejected: Rejected, queues: QueueReader, names: Mappin
             reason = "it failed too often"
             if kind is not None:
                 try:
-                    reason = _account_for(worker, kind, body)
+                    reason = _account_for(worker, kind, message.message_id, body)
                 except InvalidMessage as invalid:
                     reason = invalid.reason
             rejected.keep(queue_name, message.message_id, body, f"from {poison_name}: {reason}")
             queues.delete(message)
 
 
-def _account_for(worker: Worker, kind: Kind, body: bytes) -> str:
+def _account_for(worker: Worker, kind: Kind, message_id: str, body: bytes) -> str:
     """What the message's request has come to; a request that never became a job is shown as failed."""
     parsed = parse_message(body, kind)
     if worker.ledger.read(parsed.entity.key) is not None:
         return "its job is live and goes on"
-    if parsed.wish is not Wish.START:
-        return f"a {parsed.wish} message that failed too often"
+    if parsed.wish is Wish.POLL:
+        # no live record, so that it does not matter how long the message has been on its way
+        taken_over = adopting.adopt(worker, parsed, message_id, worker.now())
+        return f"a poll message that failed too often; {'its task is taken over' if taken_over else 'nothing to do'}"
+    if parsed.wish is Wish.CANCEL:
+        return "a cancel message that failed too often; its job is not live"
     outcome = Outcome(Result.FAILED, _SENTENCE, worker.now())
     change = worker.workloads[parsed.entity.kind].finished(Run(parsed.entity, request_id=""), outcome)
     if worker.haste.show_failure(parsed.entity, change):

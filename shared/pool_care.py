@@ -7,32 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from enum import StrEnum, auto
 
 import structlog
 
+from shared import waking
 from shared.batch.types import PoolCounts, PoolView, TaskView
 from shared.errors import WorkerError
 from shared.placement.pool_notes import QUICK, PoolNotes, QuickFailure
-from shared.protocol.record import Record
+from shared.protocol.record import Record, State
 from shared.readings import Readings
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
 _EXIT_CODE = "FailureExitCode"
+#: While others of our tasks are on the pool, a failure within seconds is not judged sooner: they may fail as well.
+_JUDGED_AFTER = timedelta(minutes=1)
 #: An autoscale pool is evaluated every few minutes; one that was not for so long has stopped.
 _AUTO_SCALE_STOPPED = timedelta(minutes=25)
 
 
-def is_nodes_fault(worker: Worker, record: Record, task: TaskView, readings: Readings) -> bool:
-    """The task failed at once on a node that fails every task at once: its pool is demoted, the task lost.
+class Blame(StrEnum):
+    """Whose fault a failure is."""
 
-    A single program that fails within seconds is its user's affair. All failures that this tick can see count, so that
-    the first of them is not shown to its user before the last one tells whose fault they are.
+    PROGRAM = auto()
+    NODE = auto()
+    OPEN = auto()
+    """told by the next runs of the timer"""
+
+
+def blame(worker: Worker, record: Record, task: TaskView, readings: Readings) -> Blame:
+    """Who is to blame for a task that failed. If it is a node that fails every task at once, its pool is demoted.
+
+    A single program that fails within seconds is its user's affair. All failures that this tick can see count, and
+    while more may come the question is open for a minute, so that the first user is not told of a failure before the
+    last one tells whose fault it is.
     """
     if record.placement is None or not _failed_at_once(task):
-        return False
+        return Blame.PROGRAM
     assert task.node_id is not None
+    assert task.ended_at is not None
     pool_id, node_id = record.placement.pool_id, task.node_id
     failures = [_as_failure(task, record), *_others_on(worker, pool_id, task, readings)]
 
@@ -43,11 +58,18 @@ def is_nodes_fault(worker: Worker, record: Record, task: TaskView, readings: Rea
 
     notes = worker.notes.update(with_failures)
     if not notes.is_black_hole(pool_id, node_id):
-        return False
+        is_recent = worker.now() - task.ended_at < _JUDGED_AFTER
+        return Blame.OPEN if is_recent and _has_others(record, pool_id, readings) else Blame.PROGRAM
     _cool_down(worker, pool_id, f"node {node_id[-12:]} fails every task at once")
     if worker.managed_pools is not None:
         _disable(worker, pool_id, node_id)
-    return True
+    return Blame.NODE
+
+
+def _has_others(record: Record, pool_id: str, readings: Readings) -> bool:
+    return any(
+        one.state is State.PLACED and one.pool_id == pool_id and one.key != record.entity.key for one in readings.live()
+    )
 
 
 def _failed_at_once(task: TaskView) -> bool:
@@ -95,7 +117,10 @@ def _look_at_pool(worker: Worker, pool_id: str, readings: Readings) -> None:
     counts, view = (reading.counts or {}).get(pool_id), (reading.pools or {}).get(pool_id)
     if counts is not None:
         _note_counts(worker, counts)
-    if view is not None and readings.taken()[pool_id] and _has_stopped(worker, view):
+    if view is None or not readings.taken()[pool_id]:
+        return
+    waking.wake(worker, view)
+    if _has_stopped(worker, view):
         _revive(worker, view)
 
 

@@ -41,6 +41,11 @@ class Readings:
         self._states: dict[str, JobState] | None = None
         self._over: dict[str, bool] = {}
 
+    @property
+    def may_admit(self) -> bool:
+        """These are the timer's, which alone admits jobs where the live tasks are limited."""
+        return self._by_list
+
     def task(self, job_id: str, task_id: str) -> TaskView | None:
         """The task; None if Batch does not list it. Raises JobOver, Transient or NeedsOperator.
 

@@ -229,7 +229,7 @@ class Settings(BaseModel):
         "WORKER_PROGRESS_EVERY", timedelta(seconds=60), "How often a running task's progress is read from its node."
     )
     worker_tenant_max_live_tasks: CountFromZero = _setting(
-        "WORKER_TENANT_MAX_LIVE_TASKS", 0, "Most live tasks of this tenant at once; 0 = no limit."
+        "WORKER_TENANT_MAX_LIVE_TASKS", 0, "Most tasks of this tenant in Batch at once; 0 = no limit."
     )
 
     @property

@@ -24,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 #: A HASTE record that is not there yet is looked for this often.
 _LOOK_AGAIN = timedelta(seconds=5)
+#: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
+AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -33,7 +35,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
     record = version.record
     kind = record.entity.kind
     name = task_id(kind, record.request.request_id, record.attempt)
-    adopted_job_id = record.request.adopted_job_id if record.attempt == 1 else None
+    adopted_job_id = record.request.adopted_job_id if record.is_taken_over else None
     if adopted_job_id is not None:
         placement = worker.placer.adopted(adopted_job_id, name, worker.now())
     else:
@@ -43,6 +45,12 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
             return _wait_for_record(worker, version, missing)
         except Refused as refusal:
             return _refused(worker, version, refusal)
+        if worker.limits.most_live_tasks and not readings.may_admit:
+            return wait(worker, version, AWAITS_ADMISSION, timedelta(0))
+        ahead = _ahead(record, readings)
+        if ahead:
+            why = f"{ahead} older jobs of its class wait for a place: they are tried first"
+            return wait(worker, version, why, timedelta(0))
         decision = choose(worker, record, readings)
         if decision.pool_id is None:
             why = "; ".join((decision.why, *decision.rejected))
@@ -148,11 +156,30 @@ def send_resume(worker: Worker, record: Record, after_seconds: int = 0) -> None:
     worker.own_queue.send(to_text(message), after_seconds)
 
 
-def wait(worker: Worker, version: Versioned, why: str) -> Versioned | None:
-    """Stay waiting, with the reason and the time of the next look (doubling, jittered)."""
+def _ahead(record: Record, readings: Readings) -> int:
+    """How many older jobs of its class wait for a place, when this one comes for the first time.
+
+    It is due in the next run of the timer, which tries those first. After that it is not held back again, so that a job
+    which no free pool suits holds nobody up.
+    """
+    if record.waits:
+        return 0
+    return sum(
+        one.state is State.WAITING
+        and one.has_waited
+        and not one.is_unwanted
+        and one.job_class == record.entity.kind.job_class
+        and one.asked < record.request.asked
+        for one in readings.live()
+    )
+
+
+def wait(worker: Worker, version: Versioned, why: str, pause: timedelta | None = None) -> Versioned | None:
+    """Stay waiting, with the reason and the time of the next look (doubling and jittered, unless it is given)."""
     record = version.record
-    pause = min(_FIRST_WAIT * 2 ** min(record.waits, 10), _LONGEST_WAIT)
-    pause *= random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, guards nothing)
+    if pause is None:
+        pause = min(_FIRST_WAIT * 2 ** min(record.waits, 10), _LONGEST_WAIT)
+        pause *= random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, guards nothing)
     log.warning("waits", why=why, seconds=round(pause.total_seconds()))
     waiting = replace(record, reason=why, waits=record.waits + 1, not_before=worker.now() + pause)
     worker.ledger.replace(version, waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import structlog
 
+from shared.batch.types import PoolView
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -16,14 +17,40 @@ def make_ready(worker: Worker, pool_id: str) -> str | None:
 
     A missing pool is not created: a pool with an identity can only be made through the management plane.
     """
-    targets = worker.managed_pools
-    if targets is None:
+    if worker.managed_pools is None:
         return None
     pool = worker.batch.pool(pool_id)
     if pool is None:
         return f"pool {pool_id} does not exist; create it: {_CREATE_IT}"
-    is_empty = pool.target_nodes == 0 and pool.current_nodes == 0
-    if is_empty and not pool.auto_scales and pool.allocation_state == "steady":
-        worker.batch.resize_pool(pool_id, targets.dedicated_nodes, targets.low_priority_nodes)
-        log.info("woke an empty pool", pool=pool_id, dedicated=targets.dedicated_nodes, low=targets.low_priority_nodes)
+    wake(worker, pool)
     return None
+
+
+def wake(worker: Worker, pool: PoolView) -> None:
+    """Resize a managed fixed pool that is empty and gets no node by itself.
+
+    Batch does not repeat a resize that found no machine: after a cool-down it is asked again for what it was asked for.
+    """
+    targets = worker.managed_pools
+    if targets is None or pool.auto_scales or pool.current_nodes or pool.allocation_state != "steady":
+        return
+    dedicated, low_priority = targets.dedicated_nodes, targets.low_priority_nodes
+    if pool.target_nodes:
+        if not _has_given_up(worker, pool):
+            return
+        dedicated, low_priority = pool.target_nodes - pool.target_low_priority_nodes, pool.target_low_priority_nodes
+    worker.batch.resize_pool(pool.pool_id, dedicated, low_priority)
+    log.info(
+        "woke an empty pool",
+        pool=pool.pool_id,
+        dedicated=dedicated,
+        low=low_priority,
+        errors=list(pool.resize_error_codes),
+    )
+
+
+def _has_given_up(worker: Worker, pool: PoolView) -> bool:
+    if not pool.resize_error_codes or pool.allocation_changed_at is None:
+        return False
+    cool_down = next(iter(worker.recovery.values())).pool_cool_down
+    return worker.now() - pool.allocation_changed_at >= cool_down

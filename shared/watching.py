@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from shared import driver, pool_care
+from shared.admission import admitted
 from shared.errors import Conflict, Transient
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
@@ -19,7 +20,7 @@ from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
-#: A tick begins no new record after this; the rest is looked at by the next one.
+#: A tick begins no new record after this; the next one begins with the rest.
 MOST_SECONDS = 90
 _WOKEN_AGAIN_AFTER = timedelta(minutes=5)
 #: How many older waiting jobs of a class are tried before a newer one that is due.
@@ -38,19 +39,25 @@ def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
     queued = QueuedTasks(worker, readings)
     live = readings.live()
     faults: list[Exception] = []
-    for summary in in_order(live, now):
+    stopped_before: LiveSummary | None = None
+    order = in_order(live, now)
+    cap = worker.limits.most_live_tasks
+    admission = admitted(order, live, cap) if cap else None
+    for summary in worker.turn.ordered(order):
         if monotonic_seconds() > until:
             log.warning("tick cut short", live=len(live))
+            stopped_before = summary
             break
         if _is_calm(worker, summary, readings, queued, now):
             continue
         try:
-            _look_at(worker, summary, readings)
+            _look_at(worker, summary, readings, admission)
         except (Conflict, Transient) as error:
             log.warning("left for the next tick", record=summary.key, error=str(error))
         except Exception as error:  # one broken record must not stop the others; raised below
             log.exception("record not looked at", record=summary.key)
             faults.append(error)
+    worker.turn.stopped_before(stopped_before)
     if live and worker.pool_pace.is_due("pools", now):
         pool_care.look_at_pools(worker, readings)
     if faults:
@@ -95,13 +102,16 @@ def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, queued: Q
     return not worker.progress_pace.is_due(run, now)
 
 
-def _look_at(worker: Worker, summary: LiveSummary, readings: Readings) -> None:
+def _look_at(worker: Worker, summary: LiveSummary, readings: Readings, admission: frozenset[str] | None) -> None:
     version = worker.ledger.read_listed(summary)
     if version is None:
         return
     record = version.record
     if record.state is not State.WAITING or record.is_unwanted:
         driver.advance(worker, version, readings)  # an unwanted one ends here, or is ended from where it is
+    elif admission is not None and not record.is_taken_over:
+        if summary.key in admission:
+            driver.advance(worker, version, readings)
     else:
         # first the next look, then the message: a handler that takes it up must not lose its write to us
         waiting = replace(record, not_before=worker.now() + _WOKEN_AGAIN_AFTER)

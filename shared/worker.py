@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -11,7 +12,7 @@ from shared.batch.types import BatchService
 from shared.haste.workload import Workload
 from shared.kinds import Kind
 from shared.ledger.notes import NotesStore
-from shared.ledger.port import Ledger
+from shared.ledger.port import Ledger, LiveSummary
 from shared.placement.placer import Placer
 from shared.recovery import Policy
 from shared.showing import HasteRecords
@@ -38,6 +39,8 @@ class Limits:
     """how long a HASTE record may be missing before its request is given up"""
     stuck_in_ending: timedelta
     """after that a task that runs on although its node is gone is deleted (two function timeouts)"""
+    most_live_tasks: int = 0
+    """how many tasks of this tenant may be in Batch at once; 0 = any number"""
 
 
 class Pace:
@@ -85,6 +88,28 @@ class FileNames:
         self._names.pop(task_id, None)
 
 
+class Turn:
+    """Where a run of the timer that was cut short has stopped, in this process only, so that the next begins there."""
+
+    def __init__(self) -> None:
+        self._stopped_at: tuple[datetime, str] | None = None
+
+    def ordered(self, live: Sequence[LiveSummary]) -> list[LiveSummary]:
+        """Records in their order, beginning with the one that was not looked at any more."""
+        if self._stopped_at is None:
+            return list(live)
+        first = bisect_left(live, self._stopped_at, key=_place)
+        return [*live[first:], *live[:first]]
+
+    def stopped_before(self, summary: LiveSummary | None) -> None:
+        """This record was not looked at any more; None if all were."""
+        self._stopped_at = None if summary is None else _place(summary)
+
+
+def _place(summary: LiveSummary) -> tuple[datetime, str]:
+    return summary.asked, summary.key
+
+
 @dataclass(frozen=True)
 class ManagedPools:
     """What an empty fixed pool is woken to. Without it the worker only reads pools."""
@@ -114,4 +139,5 @@ class Worker:
     managed_pools: ManagedPools | None
     now: Callable[[], datetime]
     file_names: FileNames = field(default_factory=FileNames)
+    turn: Turn = field(default_factory=Turn)
     queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))

@@ -93,6 +93,7 @@ def pool(pool: Any) -> PoolView:
         auto_scale_every=pool.auto_scale_evaluation_interval,
         auto_scaled_at=pool.auto_scale_run.timestamp if pool.auto_scale_run else None,
         auto_scale_error=_auto_scale_error(pool),
+        target_low_priority_nodes=pool.target_low_priority_nodes or 0,
     )
 
 

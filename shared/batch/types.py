@@ -81,6 +81,8 @@ class PoolView:
     auto_scale_every: timedelta | None = None
     auto_scaled_at: datetime | None = None
     auto_scale_error: str | None = None
+    target_low_priority_nodes: int = 0
+    """of `target_nodes`"""
 
 
 @dataclass(frozen=True)

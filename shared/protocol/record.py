@@ -145,6 +145,11 @@ class Record:
             loss.attempt == self.attempt and loss.started_at == run.started_at for loss in self.losses
         )
 
+    @property
+    def is_taken_over(self) -> bool:
+        """This attempt's task was started by HASTE's own app, and is in Batch already."""
+        return self.request.adopted_job_id is not None and self.attempt == 1
+
     def run(self) -> Run:
         """This attempt as HASTE's records name it."""
         placed = self.placement

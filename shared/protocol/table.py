@@ -82,6 +82,8 @@ class Seen(StrEnum):
     ENDED_OTHERWISE = auto()
     JOB_OVER = auto()
     READ_FAILED = auto()
+    NOT_JUDGED_YET = auto()
+    """it has failed, and whether by itself or because of its node is not known yet"""
 
 
 class Do(StrEnum):
@@ -117,7 +119,7 @@ def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
     for entry in entries:
         if not entry.is_cancel and entry.entry_id == mine.request_id:
             return Step(Do.FINISH, "this request has ended before", entry=entry)
-    if mine.adopted_job_id is not None and record.attempt == 1:
+    if record.is_taken_over:
         # its task is in Batch already: placed first, and ended from there if it is no longer wanted
         return Step(Do.PLACE, "taken over from HASTE's own app")
     if any(not entry.is_cancel and entry.order > mine.order for entry in entries):
@@ -143,6 +145,8 @@ def leave_placed(record: Record, seen: Seen, verdict: Verdict) -> Step:
     match seen:
         case Seen.READ_FAILED:
             return Step(Do.STAY, "Batch did not answer")
+        case Seen.NOT_JUDGED_YET:
+            return Step(Do.STAY, "whether its program or its node failed is not known yet")
         case Seen.ENDED_BY_ITSELF | Seen.ENDED_WITH_SUCCESS:
             return Step(Do.FINISH_REAL, "the task has ended by itself")
         case Seen.ENDED_OTHERWISE:
@@ -162,7 +166,7 @@ def leave_placed(record: Record, seen: Seen, verdict: Verdict) -> Step:
 def leave_ending(record: Record, seen: Seen, budget_left: bool) -> Step:
     """An attempt that is being ended: left only when its task id is seen completed, so that the id is spent."""
     match seen:
-        case Seen.READ_FAILED:
+        case Seen.READ_FAILED | Seen.NOT_JUDGED_YET:
             return Step(Do.STAY, "Batch did not answer")
         case Seen.LIVE:
             return Step(Do.TERMINATE, "still live")

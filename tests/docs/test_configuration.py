@@ -9,7 +9,6 @@ from tests.docs.pages import PROJECT
 from tests.docs.settings_table import HEADER, settings_table
 
 PAGE = (PROJECT / "docs/configuration.md").read_text(encoding="utf-8")
-WITHOUT_EFFECT = "## Without effect in this version"
 
 
 def test_the_table_is_the_settings_table() -> None:
@@ -17,20 +16,6 @@ def test_the_table_is_the_settings_table() -> None:
     shown = PAGE[start : PAGE.index("\n\n", start)]
     expected = settings_table()
     assert shown == expected, f"put this table into docs/configuration.md:\n\n{expected}\n"
-
-
-def test_settings_that_are_said_to_have_no_effect_have_none() -> None:
-    section = PAGE.partition(WITHOUT_EFFECT)[2].partition("\n## ")[0]
-    named = [name for name in re.findall(r"`([A-Z_]+)`", section) if name in setting_names()]
-    assert named, "nothing is listed: remove the section and this test"
-    for name in named:
-        used = [
-            path.relative_to(PROJECT).as_posix()
-            for path in sorted((PROJECT / "shared").rglob("*.py"))
-            if path.name not in ("settings.py", "setting_rules.py")
-            and re.search(rf"\b{name.lower()}\b", path.read_text(encoding="utf-8"))
-        ]
-        assert not used, f"{name} is used in {used} now; take it out of that section"
 
 
 def test_every_setting_in_the_pages_exists() -> None:

@@ -13,10 +13,12 @@ from azure.storage.queue import QueueServiceClient
 from local.stack.azurite import StorageAccount
 from shared import poison
 from shared.kinds import Kind
+from shared.protocol.record import State
 from shared.storage.queues import QueueReader, TakenMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import MODEL, PROJECT, TRAINING
 from tests.protocol.story import Story
+from tests.protocol.test_adopting import JOB, TASK, Left
 
 NAMES: dict[str, Kind | None] = {
     "train-queue": Kind.TRAINING,
@@ -94,6 +96,20 @@ def test_a_message_whose_job_is_live_is_left_to_the_timer() -> None:
     story.complete()
     story.until_done()
     assert story.shown["status"] == "Processed"
+
+
+def test_a_poll_message_of_haste_s_own_app_has_its_task_taken_over() -> None:
+    """Nobody would ever look at the task again."""
+    story, queues = Left(), Queues()
+    queues.put("train-queue", body("InProgress", trainingJob={"jobId": JOB, "taskId": TASK}))
+    empty(story, queues)
+    assert "taken over" in kept_reason(story)
+    assert queues.left() == 0
+    story.until(lambda: story.record.state is State.PLACED)
+    story.complete()
+    story.until_done()
+    assert (story.shown["status"], story.shown["taskId"]) == ("Processed", TASK)
+    assert story.created() == [TASK]
 
 
 @pytest.mark.parametrize(

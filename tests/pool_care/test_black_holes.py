@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from shared import watching
 from shared.kinds import Kind
 from shared.worker import ManagedPools
 from tests.batch.passing_waits import PassingWaits
@@ -91,6 +92,42 @@ def test_the_last_of_three_is_retried_though_the_others_failed_before_anybody_co
     story.until(lambda: story.running_in("t4"))
     assert story.live_of("3").attempt == 2
     assert "h100" in story.worker.notes.read().avoid(story.now())
+
+
+def test_failures_over_two_runs_of_the_timer_count_together_and_nobody_is_told_of_one() -> None:
+    """A node that runs one task at a time takes as long as that to fail three of them."""
+    story = one_wide_node()
+    start(story, "1", "2", "3")
+    for _ in range(2):
+        job, task = story.world.runner.running()[0]
+        story.world.runner.finish(job, task, PERMISSION_DENIED)
+        story.world.batch_world.advance(1)
+    watching.tick(story.worker, lambda: 0.0)
+    assert {story.shown_of(model)["status"] for model in "123"} == {"InProgress"}
+    fail_at_once(story)
+    story.until(lambda: story.running_in("t4") == 3)
+    assert [story.live_of(model).attempt for model in "123"] == [2, 2, 2]
+    story.end_all()
+    story.until(lambda: not story.states())
+    assert [story.ended(model) for model in "123"] == ["completed"] * 3
+    at_most_one_each(story)
+
+
+def test_a_program_that_fails_alone_is_judged_at_once_and_beside_others_within_a_minute_or_two() -> None:
+    story = one_wide_node()
+    start(story, "1")
+    fail_at_once(story)
+    story.tick()
+    assert story.shown_of("1")["status"] == "Failed"
+    start(story, "2", "3")
+    began = story.now()
+    job, task = next(one for one in story.world.runner.running() if one[1] == story.live_of("2").run().task_id)
+    story.world.runner.finish(job, task, 1)
+    story.tick()
+    assert story.shown_of("2")["status"] == "InProgress", "the node may fail the other one as well"
+    story.until(lambda: story.shown_of("2")["status"] == "Failed")
+    assert story.now() - began <= timedelta(minutes=2)
+    assert story.live_of("3").attempt == 1
 
 
 @pytest.mark.parametrize("models", ["1", "12"])

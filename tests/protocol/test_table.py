@@ -184,7 +184,7 @@ UNWANTED = {
 
 def _placed(seen: Seen, verdict: Verdict, unwanted: EndReason | None) -> tuple[Do, EndReason | None]:
     """The row `placed` of the table."""
-    if seen is Seen.READ_FAILED:
+    if seen in (Seen.READ_FAILED, Seen.NOT_JUDGED_YET):
         return Do.STAY, None
     if seen in (Seen.ENDED_BY_ITSELF, Seen.ENDED_WITH_SUCCESS):
         return Do.FINISH_REAL, None
@@ -215,6 +215,7 @@ def test_leaving_placed(seen: Seen, flags: tuple[bool, bool], verdict: Verdict) 
     ("seen", "do"),
     [
         (Seen.READ_FAILED, Do.STAY),
+        (Seen.NOT_JUDGED_YET, Do.STAY),
         (Seen.LIVE, Do.TERMINATE),
         (Seen.ABSENT, Do.SPEND_ID),
         (Seen.ENDED_WITH_SUCCESS, Do.FINISH_REAL),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -162,11 +163,67 @@ def test_pools_of_the_platform_are_only_read() -> None:
     assert story.live_of("1").state is State.PLACED, "Batch holds the task until a node is there"
 
 
+def no_machines(**targets: int) -> Trainings:
+    """Azure has no machine for the pool, and Batch has given up the resize."""
+    return managed(pool("h100", 0, low_priority_available=0, **targets))
+
+
+def gives_up(story: Trainings) -> None:
+    world = story.world.batch_world
+    control.set_resize_errors(world, "h100", [{"code": "AllocationFailed"}], now=False)
+    world.pool("h100").allocation_since = story.now()
+
+
 def test_a_resize_that_found_no_machine_is_not_repeated_for_every_job() -> None:
-    """Its targets stand: Azure was asked already."""
-    story = managed(pool("h100", 0, low_priority_available=0))
-    control.set_resize_errors(story.world.batch_world, "h100", [{"code": "AllocationFailed"}], now=False)
+    """Azure was asked a moment ago."""
+    story = no_machines()
     story.train("1")
+    gives_up(story)
     story.tick()
     story.train("2")
     assert resizes(story) == [("h100", 1, 2)]
+
+
+def test_it_is_repeated_after_a_cool_down_while_a_task_waits_there() -> None:
+    """Batch does not repeat it, and no new job may come for days."""
+    story = no_machines()
+    story.train("1")
+    gives_up(story)
+    story.until(lambda: len(resizes(story)) == 2, ticks=80)
+    assert resizes(story) == [("h100", 1, 2)] * 2
+    gives_up(story)
+    for _ in range(20):
+        story.tick()
+    assert len(resizes(story)) == 2, "not before the next cool-down is over"
+    control.set_resize_errors(story.world.batch_world, "h100", [])
+    story.world.batch_world.pool("h100").low_priority_available = None
+    story.call("POST", "/pools/h100/resize", b'{"targetLowPriorityNodes": 1}')
+    story.until(lambda: story.world.runner.running())
+    story.end_all()
+    story.until(lambda: story.ended("1"))
+    assert story.ended("1") == "completed"
+
+
+def test_the_targets_that_somebody_gave_the_pool_are_kept() -> None:
+    story = no_machines(targetLowPriorityNodes=7)
+    story.train("1")
+    gives_up(story)
+    story.until(lambda: resizes(story), ticks=80)
+    assert resizes(story)[-1] == ("h100", 0, 7)
+
+
+def test_a_pool_that_is_put_to_sleep_under_a_queued_task_is_woken() -> None:
+    story = managed(pool("h100", 0, start_seconds=10_000))
+    story.train("1")
+    story.wait(timedelta(minutes=1))
+    story.call("POST", "/pools/h100/resize", b'{"targetDedicatedNodes": 0, "targetLowPriorityNodes": 0}')
+    story.until(lambda: len(resizes(story)) == 3, ticks=30)
+    assert resizes(story)[-1] == ("h100", 1, 2)
+
+
+def test_nothing_is_woken_for_nobody() -> None:
+    story = managed(pool("h100", 0), pool("t4", 1), candidates=("t4", "h100"))
+    story.train("1")
+    for _ in range(30):
+        story.tick()
+    assert resizes(story) == []

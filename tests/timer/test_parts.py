@@ -1,0 +1,96 @@
+"""One run of the timer has three parts; whatever goes wrong in one, the others have their turn, and the run fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+
+from shared.app import App
+from shared.errors import Transient
+from shared.kinds import Kind
+from shared.settings import load_settings
+from tests.batch.passing_waits import PassingWaits
+from tests.janitor.test_janitor import NoBlobs
+from tests.protocol.story import Story
+from tests.settings.test_settings import SHARED
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
+    return PassingWaits.installed(monkeypatch)
+
+
+class Queues:
+    """Poison queues that are empty, or cannot be read."""
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        self.fault = fault
+        self.looks = 0
+
+    def take(self, _queue: str, _most: int) -> list[Any]:
+        self.looks += 1
+        if self.fault is not None:
+            raise self.fault
+        return []
+
+
+class Lease:
+    """One timer alone."""
+
+    def __init__(self, is_ours: bool = True) -> None:
+        self._is_ours = is_ours
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        yield self._is_ours
+
+
+def app_of(story: Story, queues: Queues, lease: Lease | None = None) -> App:
+    parts: dict[str, Any] = {"haste_blobs": NoBlobs(), "own_blobs": NoBlobs(), "rejected": story.kept.rejected()}
+    return App(
+        load_settings(SHARED), story.worker, poison_queues=cast(Any, queues), lease=cast(Any, lease or Lease()), **parts
+    )
+
+
+def ended_task() -> Story:
+    """A training whose task has ended; no run of the timer has seen that."""
+    story = Story()
+    story.ask()
+    story.complete()
+    return story
+
+
+def house_was_kept(story: Story) -> bool:
+    return "list_jobs" in [event["operation"] for event in story.events("request")]
+
+
+def test_a_poison_queue_that_cannot_be_read_keeps_no_job_from_its_end() -> None:
+    story = ended_task()
+    with pytest.raises(ExceptionGroup) as raised:
+        app_of(story, Queues(Transient("the queue did not answer"))).tick()
+    assert [str(error) for error in raised.value.exceptions] == ["the queue did not answer"]
+    assert story.shown["status"] == "Processed"
+    assert house_was_kept(story)
+
+
+def test_a_broken_record_keeps_nothing_else_from_its_turn() -> None:
+    story, queues = ended_task(), Queues()
+
+    def breaks(_run: Any, _end: Any) -> Any:
+        raise KeyError("a field that nobody expected to be missing")
+
+    story.worker.workloads[Kind.TRAINING].outcome = breaks  # type: ignore
+    with pytest.raises(ExceptionGroup):
+        app_of(story, queues).tick()
+    assert queues.looks
+    assert house_was_kept(story)
+
+
+def test_who_has_no_lease_does_nothing() -> None:
+    story, queues = ended_task(), Queues()
+    app_of(story, queues, Lease(is_ours=False)).tick()
+    assert story.shown["status"] == "InProgress"
+    assert not queues.looks and not house_was_kept(story)
