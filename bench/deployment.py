@@ -24,6 +24,7 @@ from local.producer.api import HasteApi
 from local.producer.records import new_image_layer, new_label, new_model, new_project
 from shared import app as wiring
 from shared import handling, logs
+from shared.app import App
 from shared.batch.client import connect
 from shared.handling import QueueMessage
 from shared.kinds import Entity, Kind
@@ -33,6 +34,7 @@ from shared.storage import accounts
 TICK_SECONDS = 30
 _KEY = "YmVuY2gtYWNjb3VudC1rZXk="
 _CONNECTION = f"DefaultEndpointsProtocol=https;AccountName=bench;AccountKey={_KEY};EndpointSuffix=core.windows.net"
+_LABELS = "6b0f2d4e-1c3a-4e5f-8a7b-9c0d1e2f3a4b"
 _SQUARE = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
 
 
@@ -58,18 +60,22 @@ class Deployment:
         self._messages = itertools.count(1)
         self._batch_from = 0
         self._others: Counter[str] = Counter()
+        self.api = HasteApi(
+            BlobServiceClient.from_connection_string(_CONNECTION, transport=self.storage),
+            QueueServiceClient.from_connection_string(_CONNECTION, transport=self.storage),
+        )
+        self.app = self.new_process()
+        self.project_id, self.layer_id = self._make_layer()
+
+    def new_process(self) -> App:
+        """The app as a process of this deployment puts it together."""
         pool_ids = ",".join(pool["id"] for pool in self.pools)
         with ExitStack() as patches:
             patches.enter_context(mock.patch.dict(accounts._PATIENCE, {"transport": self.storage}))
             patches.enter_context(mock.patch.object(accounts, "DefaultAzureCredential", _Token))
             patches.enter_context(mock.patch.object(wiring, "connect", self._connect))
             patches.enter_context(mock.patch.object(logs, "configure", lambda: None))
-            self.api = HasteApi(
-                BlobServiceClient.from_connection_string(_CONNECTION, transport=self.storage),
-                QueueServiceClient.from_connection_string(_CONNECTION, transport=self.storage),
-            )
-            self.app = wiring.build(load_settings(_settings(pool_ids) | self.settings), self.clock.now)
-        self.project_id, self.layer_id = self._make_layer()
+            return wiring.build(load_settings(_settings(pool_ids) | self.settings), self.clock.now)
 
     def _connect(self, endpoint: str, credential: Any) -> Any:
         return connect(endpoint, credential, transport=self.transport)
@@ -89,13 +95,13 @@ class Deployment:
         layer_id = layer["imageLayerId"]
         self.api.storage.save(names.layer_blob(project_id, layer_id), layer)
         labels = {
-            "labelprojectId": "l1",
+            "labelprojectId": _LABELS,
             "projectId": project_id,
             "imageLayerId": layer_id,
             "name": "Labels",
             "labels": [new_label(number, "Building", _SQUARE) for number in range(50)],
         }
-        self.api.storage.save(names.label_project_blob(project_id, "l1"), labels)
+        self.api.storage.save(names.label_project_blob(project_id, _LABELS), labels)
         return project_id, layer_id
 
     def train(self, max_epochs: int = 50) -> Entity:
@@ -106,7 +112,7 @@ class Deployment:
             self.layer_id,
             name="Model",
             user_id="u",
-            labelproject_id="l1",
+            labelproject_id=_LABELS,
             max_epochs=max_epochs,
             auto_run_inference=False,
             model_id=str(100_000 + number),

@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -32,7 +32,8 @@ class Blob:
     etag: str
     written_at: datetime
     metadata: dict[str, str] = field(default_factory=dict)
-    is_leased: bool = False
+    lease_id: str = ""
+    leased_until: datetime | None = None
 
 
 class StorageService(HttpTransport[HttpRequest, HttpResponse]):
@@ -167,9 +168,17 @@ class StorageService(HttpTransport[HttpRequest, HttpResponse]):
         self._count("lease blob")
         if blob is None:
             return Answer(404, code="BlobNotFound")
-        acquires = request.headers.get("x-ms-lease-action") == "acquire"
-        blob.is_leased = acquires
-        return Answer(201 if acquires else 200, headers=self._versions(blob.etag) | {"x-ms-lease-id": "a-lease"})
+        is_leased = blob.leased_until is not None and blob.leased_until > self._now()
+        if request.headers.get("x-ms-lease-action") == "acquire":
+            if is_leased:
+                return Answer(409, code="LeaseAlreadyPresent")
+            blob.lease_id = f"lease-{next(self._writes)}"
+            blob.leased_until = self._now() + timedelta(seconds=int(request.headers["x-ms-lease-duration"]))
+            return Answer(201, headers=self._versions(blob.etag) | {"x-ms-lease-id": blob.lease_id})
+        if request.headers.get("x-ms-lease-id") != blob.lease_id:
+            return Answer(409, code="LeaseIdMismatchWithLeaseOperation")
+        blob.leased_until = None
+        return Answer(200, headers=self._versions(blob.etag))
 
     def _list(self, blobs: Mapping[str, Blob], query: Mapping[str, str]) -> bytes:
         prefix, marker, delimiter = query.get("prefix", ""), query.get("marker", ""), query.get("delimiter")

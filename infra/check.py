@@ -21,7 +21,7 @@ from infra.compiler import Answer, Compiler, NoSuchCompiler, find_compiler
 PROJECT = Path(__file__).resolve().parents[1]
 
 #: What the parameter files for operators need; all else has a default.
-_REQUIRED = {
+REQUIRED = {
     "HASTE_WORKER_NAME": "example-worker",
     "HASTE_STORAGE_ACCOUNT": "examplehaste",
     "HASTE_EXISTING_BATCH_ACCOUNT": "examplebatch",
@@ -82,7 +82,7 @@ def compiler_faults(project: Path, compiler: Compiler) -> list[str]:
     operators = sorted((project / "infra").glob("*.bicepparam"))
     linted = compiler.lint(project, "infra/**/*.bicep").complaints
     faults = [linted] if linted else []
-    faults += _each(operators, lambda path: compiler.build_parameters(path, _REQUIRED))
+    faults += _each(operators, lambda path: compiler.build_parameters(path, REQUIRED))
     faults += _each(cases(project), compiler.validate_snapshot)
     built = compiler.build(project / "infra/shared-pools.bicep")
     if not built.complaints and not _same_template(built.output, (project / _COMPILED).read_text("utf-8")):
@@ -109,6 +109,9 @@ def made_with(project: Path) -> str:
 def update(project: Path, compiler: Compiler) -> list[str]:
     """Write all committed results anew. Returns what the compiler complained about; then they are not to be trusted."""
     complaints = _each(cases(project), compiler.write_snapshot)
+    if not complaints:
+        for case in cases(project):
+            _order_outputs(snapshot_of(case))
     built = compiler.build(project / "infra/shared-pools.bicep")
     if complaints or built.complaints:
         return complaints or [built.complaints]
@@ -116,6 +119,13 @@ def update(project: Path, compiler: Compiler) -> list[str]:
     stamp = {"bicep": compiler.version(), "files": _hashes(project)}
     (project / _STAMP).write_text(json.dumps(stamp, indent=2) + "\n", "utf-8")
     return []
+
+
+def _order_outputs(snapshot: Path) -> None:
+    """The compiler writes outputs in an order of the moment, which would show as a change in reviews."""
+    content = json.loads(snapshot.read_text("utf-8"))
+    content["outputs"] = dict(sorted(content["outputs"].items()))
+    snapshot.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _each(paths: Iterable[Path], ask: Callable[[Path], Answer]) -> list[str]:

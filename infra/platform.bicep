@@ -27,17 +27,24 @@ param batchNetworkPrefix string = '10.42.0.0/24'
 @description('Object id that the application Microsoft Azure Batch has in your directory, so that it may put nodes into the subnet: `az ad sp show --id ddbf3205-c6bd-46ae-8127-60eb93363864 --query id`.')
 param batchServicePrincipalId string = ''
 
+@description('Resource id of a Log Analytics workspace that keeps what the Batch account says of its pools; with it comes an alert on nodes that Azure does not give. Empty: neither.')
+param logAnalyticsWorkspaceId string = ''
+
+@description('Resource ids of the action groups that the alert tells.')
+param actionGroupIds string[] = []
+
 @description('Resource tags.')
 param tags object = {}
 
 var unique = uniqueString(resourceGroup().id)
+var batchAccountName = empty(existingBatchAccountName) ? '${toLower(resourcePrefix)}${unique}' : existingBatchAccountName
 var acrName = empty(existingAcrName) ? '${toLower(resourcePrefix)}${unique}' : existingAcrName
 var joinPrincipalId = createBatchNetwork && empty(batchServicePrincipalId)
   ? fail('createBatchNetwork needs batchServicePrincipalId')
   : batchServicePrincipalId
 
 resource batchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' = if (empty(existingBatchAccountName)) {
-  name: '${toLower(resourcePrefix)}${unique}'
+  name: batchAccountName
   location: location
   tags: tags
   properties: {
@@ -90,8 +97,22 @@ module batchNetwork 'modules/network.bicep' = if (createBatchNetwork) {
   }
 }
 
+module batchLogs 'modules/batchLogs.bicep' = if (!empty(logAnalyticsWorkspaceId)) {
+  name: 'batch-logs'
+  params: {
+    location: location
+    batchAccountName: batchAccountName
+    logAnalyticsWorkspaceId: logAnalyticsWorkspaceId
+    actionGroupIds: actionGroupIds
+    tags: tags
+  }
+  dependsOn: [
+    batchAccount
+  ]
+}
+
 @description('Value of HASTE_EXISTING_BATCH_ACCOUNT.')
-output batchAccountName string = empty(existingBatchAccountName) ? batchAccount.name : existingBatchAccountName
+output batchAccountName string = batchAccountName
 
 @description('Value of HASTE_SHARED_ACR_NAME.')
 output acrName string = acrName

@@ -6,4 +6,4 @@ param acrName = 'exampleregistry'
 param umiResourceId = '/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/platform-rg/providers/Microsoft.ManagedIdentity/userAssignedIdentities/image-pull'
 param h100ScaleMode = 'Fixed'
 param sharedNodeType = 'LowPriority'
-param h100FixedNodeCount = 1
+param h100FixedNodeCount = 3

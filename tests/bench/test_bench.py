@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 import bench.__main__ as command
 from bench import calls, figures, many, recovery
 from bench.figures import Figure
+
+
+@pytest.fixture(autouse=True)
+def log_configuration() -> Iterator[None]:
+    """The command silences the log of its process; other tests read it."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 def test_every_figure_is_written_and_shown(

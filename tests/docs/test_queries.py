@@ -18,6 +18,7 @@ from tests.docs.pages import PROJECT, name, pages
 _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 _KUSTO = re.compile(r"^```kusto\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BICEP_QUERY = re.compile(r"^\s*query: '(.+)'$", re.MULTILINE)
+_PIECE = re.compile(r"\b(?:!?contains|!?has|!?startswith|!?endswith|matches regex) \"([^\"]+)\"")
 _COMPARED = r"\s*(?:==|!=|in|!in)\s*(\([^)]*\)|\"[^\"]*\")"
 #: A line with all that lines of their own accord have.
 _SAY_ALL = """
@@ -39,7 +40,7 @@ def _queries() -> dict[str, str]:
             found[f"{name(page)} {number}"] = text
     for template in sorted((PROJECT / "infra").rglob("*.bicep")):
         for number, text in enumerate(_BICEP_QUERY.findall(template.read_text(encoding="utf-8")), 1):
-            found[f"{name(template)} {number}"] = text
+            found[f"{name(template)} {number}"] = text.replace("\\'", "'")
     return found
 
 
@@ -66,6 +67,18 @@ def _is_log_call(call: ast.Call) -> bool:
 
 
 @cache
+def _texts() -> str:
+    """What texts of `shared/` are made of. Batch's own words, which it hands on, are in the page on refusals."""
+    nodes = [
+        node
+        for path in (PROJECT / "shared").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    texts = [str(node.value) for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return "\n".join([*texts, (PROJECT / "docs/networking.md").read_text(encoding="utf-8")])
+
+
+@cache
 def _fields_of_every_line() -> frozenset[str]:
     done = subprocess.run(
         [sys.executable, "-c", _SAY_ALL], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True
@@ -84,6 +97,8 @@ def _faults(query: str) -> Iterator[str]:
     known = _fields_of_every_line().union(*(_lines().get(event, ()) for event in events))
     yield from (f"these lines have no field {field!r}" for field in set(re.findall(r"\bline\.(\w+)", query)) - known)
     yield from (f"no result is {result!r}" for result in _compared(query, r"\bresult\)?") - set(Result))
+    pieces = {piece for text in _PIECE.findall(query) for piece in text.split("|")}
+    yield from (f"nothing says {piece!r}" for piece in sorted(pieces) if piece not in _texts())
     yield from (f"there is no function {one!r}" for one in _compared(query, r"\b(?:operation_)?[Nn]ame") - _functions())
 
 
@@ -100,6 +115,7 @@ def _is_of_the_worker(query: str) -> bool:
 def test_there_are_queries_for_what_operators_watch() -> None:
     asked = set().union(*(_compared(query, r"\bevent") for query in QUERIES.values()))
     wanted = {"finished", "ended", "preempted", "waits", "waits for an operator", "message rejected", "orphan task"}
+    wanted |= {"routed", "pool demoted", "was interrupted and runs again"}
     assert wanted <= asked
     assert any("alerts.bicep" in where for where in QUERIES)
 
@@ -117,6 +133,8 @@ def test_a_query_asks_for_what_the_code_logs(where: str) -> None:
         ('traces | where event == "waits" | project line.reason', "these lines have no field 'reason'"),
         ('traces | where event == "finished" and line.result == "Failed"', "no result is 'Failed'"),
         ('requests | where name == "timer"', "there is no function 'timer'"),
+        ('traces | where event == "waits" and line.why contains "no kapacity"', "nothing says 'no kapacity'"),
+        ('traces | where event == "waits" and line.why matches regex "quota|qota"', "nothing says 'qota'"),
     ],
 )
 def test_a_query_that_does_not_fit_is_noticed(query: str, fault: str) -> None:

@@ -83,7 +83,9 @@ def formula_scales(formula: str, bucket: str, *, slots: int, minimum: int, maxim
     assert gap.after(timedelta(minutes=3), pending=0) == max(1, minimum), "a node is kept for one more look"
     busy = pool()
     busy.after(interval, pending=slots)
-    assert busy.after(interval, pending=slots, preempted=1) == min(maximum, 2), "a preempted node is replaced"
+    assert busy.after(interval, pending=slots, preempted=1) == max(minimum, min(maximum, 2)), (
+        "a preempted node is replaced"
+    )
     assert busy.after(interval, pending=slots, preempted=50) == maximum
     assert busy.after(2 * interval, pending=0, preempted=1) == minimum, "no replacement when there is nothing to do"
     silent = pool()

@@ -201,8 +201,40 @@ def test_the_platform_makes_only_what_is_not_there() -> None:
 
 def test_alerts_tell_somebody() -> None:
     alerts = resources(load("main-from-nothing"), "Microsoft.Insights/scheduledQueryRules")
-    assert len(alerts) >= 6
+    assert len(alerts) >= 10
     for alert in alerts:
         assert alert["properties"]["actions"]["actionGroups"]
         assert alert["properties"]["scopes"][0].endswith("/example-worker-insights")
     assert resources(load("main-shared"), "Microsoft.Insights/scheduledQueryRules") == []
+
+
+def test_an_alert_looks_back_as_far_as_to_its_last_look_at_least() -> None:
+    minutes = {
+        "PT15M": 15,
+        "PT30M": 30,
+        "PT1H": 60,
+        "PT2H": 120,
+        "PT6H": 360,
+        "P1D": 1440,
+    }  # what Azure takes, and more
+    for name in ("main-from-nothing", "platform-existing"):
+        for alert in resources(load(name), "Microsoft.Insights/scheduledQueryRules"):
+            properties = alert["properties"]
+            assert minutes[properties["windowSize"]] >= minutes[properties["evaluationFrequency"]]
+
+
+def test_silence_of_the_timer_is_an_alert() -> None:
+    alerts = resources(load("main-from-nothing"), "Microsoft.Insights/scheduledQueryRules")
+    operators = {one["name"]: one["properties"]["criteria"]["allOf"][0]["operator"] for one in alerts}
+    assert operators.pop("example-worker-not-alive") == "LessThan"
+    assert set(operators.values()) == {"GreaterThan"}
+
+
+def test_the_platform_keeps_what_batch_says_of_its_pools_where_it_is_asked_to() -> None:
+    (logs,) = resources(load("platform-existing"), "Microsoft.Insights/diagnosticSettings")
+    (alert,) = resources(load("platform-existing"), "Microsoft.Insights/scheduledQueryRules")
+    assert "/batchAccounts/examplebatch/" in logs["id"]
+    assert [one["category"] for one in logs["properties"]["logs"]] == ["ServiceLog"]
+    assert alert["properties"]["scopes"] == [logs["properties"]["workspaceId"]]
+    assert alert["properties"]["actions"]["actionGroups"]
+    assert resources(load("platform-from-nothing"), "Microsoft.Insights/diagnosticSettings") == []

@@ -113,6 +113,19 @@ def test_whatever_a_compiler_says_is_an_error(
     assert "compiled with 9.9.9; the committed results are from" in said.err
 
 
+def test_outputs_are_committed_in_one_order(project: Path) -> None:
+    """The compiler writes them in another order each time."""
+    written = '{"predictedResources": [], "outputs": {"b": 1, "a": {"d": "\\u00fc", "c": 2}}}'
+    script = CONTENT.replace(
+        "esac", f"    snapshot) printf '%s' '{written}' > \"${{2%.bicepparam}}.snapshot.json\" ;;\nesac"
+    )
+    compiler = find_compiler({"BICEP": _program(project / "other", script)})
+    assert compiler
+    assert check.update(project, compiler) == []
+    text = (project / "infra/snapshots/main-shared.snapshot.json").read_text("utf-8")
+    assert list(json.loads(text)["outputs"]) == ["a", "b"]
+
+
 def test_another_compilers_stamp_on_the_template_is_no_difference(project: Path) -> None:
     committed = json.loads((project / "infra/shared-pools.json").read_text("utf-8"))
     committed["metadata"]["_generator"] = {"name": "bicep", "version": "9.9.9", "templateHash": "1"}

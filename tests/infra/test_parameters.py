@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from infra import check
 from infra.compiler import find_compiler
 from tests.infra.snapshots import PROJECT
 
@@ -45,6 +46,49 @@ def test_shared_pools_read_hastes_variables() -> None:
     assert {name: value for name, value in variables.items() if name in HASTE} == HASTE
     ours = {"HASTE_SHARED_H100_MAX_NODES", "HASTE_SHARED_H100_FIXED_NODES", "HASTE_TRAINING_IMAGE"}
     assert ours | {"HASTE_IMAGERYPREP_IMAGE", "HASTE_SHARED_NODE_IMAGE"} <= set(variables)
+
+
+#: A value of each type that is no default, as the environment holds it and as the template gets it.
+VALUES = {
+    "string": ("value-7", "value-7"),
+    "int": ("7", 7),
+    "bool": ("true", True),
+    "object": ('{"a": "b"}', {"a": "b"}),
+}
+ONE_OF = {"HASTE_SHARED_NODE_TYPE": "Dedicated", "HASTE_SHARED_H100_SCALE_MODE": "Fixed"}
+LISTS = {
+    "HASTE_WORKER_FUNCTIONS_OFF": ('["training"]', ["training"]),
+    "HASTE_ALERT_ACTION_GROUP_IDS": ('["group"]', ["group"]),
+}
+
+
+@pytest.mark.parametrize("file", ["shared-pools", "main", "platform"])
+def test_each_variable_reaches_its_parameter(file: str) -> None:
+    if COMPILER is None:
+        pytest.skip("no Bicep compiler; that the files name variables and parameters is tested beside this")
+    template = (PROJECT / f"infra/{file}.bicep").read_text("utf-8")
+    types = dict(re.findall(r"^param (\w+) (\w+)", template, re.MULTILINE))
+    environment, wanted = {}, {}
+    for variable, (parameter, default) in _variables(file).items():
+        value = ONE_OF.get(variable)
+        given, taken = (value, value) if value else LISTS.get(variable) or VALUES[types[parameter]]
+        if types.get(parameter) == "bool" and default == "true":
+            given, taken = "false", False
+        environment[variable], wanted[parameter] = str(given), taken
+    answer = COMPILER.build_parameters(PROJECT / f"infra/{file}.bicepparam", environment)
+    assert answer.complaints == ""
+    parameters = json.loads(json.loads(answer.output)["parametersJson"])["parameters"]
+    assert {name: one["value"] for name, one in parameters.items()} == wanted
+    assert len(wanted) == (PROJECT / f"infra/{file}.bicepparam").read_text("utf-8").count("\nparam ")
+
+
+@pytest.mark.parametrize("file", ["shared-pools", "main", "platform"])
+def test_what_must_be_set_is_asked_for(file: str) -> None:
+    must = {variable for variable, (_parameter, default) in _variables(file).items() if default is None}
+    assert must <= check.REQUIRED.keys()
+    if COMPILER:
+        answer = COMPILER.build_parameters(PROJECT / f"infra/{file}.bicepparam", {})
+        assert {name for name in check.REQUIRED if f'"{name}"' in answer.complaints} == must
 
 
 @pytest.mark.parametrize("file", ["shared-pools", "main", "platform"])

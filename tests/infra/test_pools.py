@@ -62,7 +62,7 @@ def test_routing_reads_the_maximum(name: str) -> None:
             auto_scale_run=None,
             metadata=[SimpleNamespace(**item) for item in pool["properties"]["metadata"]],
         )
-        maximum = {"h100": 1 if "-fixed-" in name else 4, "t4": 2}[metadata(pool)["tier"]]
+        maximum = {"h100": 3 if "-fixed-" in name else 4, "t4": 2}[metadata(pool)["tier"]]
         assert read.pool(shown).maximum_nodes == maximum
 
 
@@ -74,8 +74,8 @@ def test_scale_and_node_type(name: str) -> None:
         if "-fixed-" in name and "h100" in pool_id:
             assert scale == {
                 "fixedScale": {
-                    "targetDedicatedNodes": 0 if spot else 1,
-                    "targetLowPriorityNodes": 1 if spot else 0,
+                    "targetDedicatedNodes": 0 if spot else 3,
+                    "targetLowPriorityNodes": 3 if spot else 0,
                     "resizeTimeout": "PT15M",
                     "nodeDeallocationOption": "TaskCompletion",
                 }
@@ -122,6 +122,31 @@ def test_nothing_is_about_to_be_retired(name: str) -> None:
 
 def test_groups_differ_in_names_only() -> None:
     assert text("pools-demo-group").replace("demo", "dev") == text("pools-autoscale-spot")
+
+
+def test_every_value_gets_to_its_place() -> None:
+    """None of them is the default, and no two numbers are the same."""
+    snapshot = load("shared-other-values")
+    found = pools(snapshot)
+    assert set(found) == set(snapshot["outputs"].values()) == {f"acme-shared-north-{tier}-pool" for tier in SIZES}
+    for pool_id, (least, most) in {"acme-shared-north-h100-pool": (2, 5), "acme-shared-north-t4-pool": (3, 7)}.items():
+        pool = found[pool_id]
+        assert pool["name"].startswith("otherbatch/")
+        assert metadata(pool)["group"] == "north"
+        assert metadata(pool)["maximumNodes"] == str(most)
+        (identity,) = pool["identity"]["userAssignedIdentities"]
+        assert identity.endswith("/other-pull")
+        machine = pool["properties"]["deploymentConfiguration"]["virtualMachineConfiguration"]
+        assert machine["nodeAgentSkuId"] == "batch.node.ubuntu 26.04"
+        assert list(machine["imageReference"].values()) == ["other-publisher", "other-offer", "2604", "1.2.3"]
+        images = machine["containerConfiguration"]["containerImageNames"]
+        assert images == ["otherregistry.azurecr.io/training:3.1", "otherregistry.azurecr.io/imagery:3.2"]
+        assert pool["properties"]["networkConfiguration"]["subnetId"].endswith("/other/subnets/nodes")
+        scale = pool["properties"]["scaleSettings"]["autoScale"]
+        assert scale["evaluationInterval"] == "PT10M"
+        expectations.formula_scales(
+            scale["formula"], "TargetDedicatedNodes", slots=1, minimum=least, maximum=most, minutes=10
+        )
 
 
 def test_what_shared_pools_leave_at_their_default() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from shared import queued_tasks
 from shared.ledger.port import Versioned
-from shared.protocol.record import Loss
+from shared.protocol.record import EndReason, Loss
 from shared.worker import Pace
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
@@ -110,3 +110,52 @@ def test_one_that_cannot_use_a_free_slot_does_not_keep_the_next_one_from_it() ->
         story.tick()
     assert story.pool_of("1") == "h100"
     assert story.pool_of("2") == "t4"
+
+
+def test_an_hour_later_every_one_has_its_turn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was left half done is mended, and every reason is up to date, at least so often."""
+    story = many_queued()
+    looked_at(story, monkeypatch, 9)
+    story.wait(timedelta(minutes=54))
+    assert max(looked_at(story, monkeypatch, 1)) <= 1, "not a minute before"
+    story.wait(timedelta(minutes=6))
+    counts = looked_at(story, monkeypatch, 9)
+    assert max(counts) <= queued_tasks.MOST_IN_TURN + 1
+    assert sum(counts) >= len(QUEUED)
+
+
+def test_as_many_are_looked_into_as_there_are_free_slots_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = many_queued()
+    looked_at(story, monkeypatch, 9)
+    story.wait(timedelta(minutes=15))
+    story.resize("t4", 3)
+    (first,) = looked_at(story, monkeypatch, 1, seconds=1)
+    assert first <= 3 + 1, "and the one that runs"
+    for _ in range(6):
+        story.tick()
+    assert story.running_in("t4") == 3
+    assert max(looked_at(story, monkeypatch, 3, seconds=5)) <= 4, "with the slots taken nobody else is looked into"
+
+
+def test_slots_are_counted_not_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One idle node with two slots is room for two."""
+    story = Trainings(pools=[pool("h100"), pool("t4", 0, taskSlotsPerNode=2)], candidates=("h100", "t4"))
+    story = story.with_worker(progress_pace=Pace(timedelta(seconds=60)))
+    story.train(*QUEUED[:6])
+    assert sum(looked_at(story, monkeypatch, 4)) >= 6, "all have had their turn"
+    story.wait(timedelta(minutes=16))
+    story.resize("t4", 1)
+    story.tick()
+    leaving = [model for model in QUEUED[:6] if story.live_of(model).end_reason is EndReason.MOVE]
+    assert leaving == ["1", "2"], "the oldest that wait"
+
+
+def test_who_has_not_waited_too_long_is_not_looked_into_although_a_slot_is_free_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = many_queued()
+    looked_at(story, monkeypatch, 9)
+    story.resize("t4", 2)
+    assert max(looked_at(story, monkeypatch, 6)) <= 1
+    story.wait(timedelta(minutes=9))
+    assert max(looked_at(story, monkeypatch, 1)) >= 2, "now they have"
