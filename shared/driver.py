@@ -180,7 +180,8 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     if recovery.was_interrupted_unseen(record, run):
         log.warning("was interrupted and runs again", since=run.started_at.isoformat())
         record = recovery.with_loss_of(record, record.node_run, worker.now())
-        note = worker.workloads[record.entity.kind].noted(record.run(), "Interrupted, running again", worker.now())
+        sentence = f"{recovery.told_interruption(record)}, running again"
+        note = worker.workloads[record.entity.kind].noted(record.run(), sentence, worker.now())
         worker.haste.show_progress(record, note)
     log.info("runs", node=run.node_id, since=run.started_at.isoformat())
     reason = f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC"
