@@ -184,7 +184,7 @@ def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Worklo
             titiler_url=settings.titiler_public_endpoint,
             tile_size=settings.titiler_tilesize,
         ),
-        Kind.TRAINING: Training(blobs, image_name=settings.image_for(Kind.TRAINING)),
+        Kind.TRAINING: Training(blobs, image_name=settings.image_for(Kind.TRAINING), isolated=settings.shared_mode),
         Kind.INFERENCE: Inference(
             blobs,
             image_name=settings.image_for(Kind.INFERENCE),

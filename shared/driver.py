@@ -97,6 +97,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         case Do.SHOW_PROGRESS:
             assert task is not None
             if verdict.why and verdict.why != record.reason:
+                log.info("queued", why=verdict.why)
                 version = worker.ledger.replace(version, replace(record, reason=verdict.why))
             submitting.show_progress(worker, version, task, verdict.why)
     return None
@@ -179,8 +180,10 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     if recovery.was_interrupted_unseen(record, run):
         log.warning("was interrupted and runs again", since=run.started_at.isoformat())
         record = recovery.with_loss_of(record, record.node_run, worker.now())
-        note = worker.workloads[record.entity.kind].noted(record.run(), "Interrupted, running again", worker.now())
+        sentence = f"{recovery.told_interruption(record)}, running again"
+        note = worker.workloads[record.entity.kind].noted(record.run(), sentence, worker.now())
         worker.haste.show_progress(record, note)
+    log.info("runs", node=run.node_id, since=run.started_at.isoformat())
     reason = f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC"
     return worker.ledger.replace(version, replace(record, node_run=run, reason=reason))
 

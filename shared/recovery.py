@@ -201,6 +201,18 @@ def told_losses(record: Record) -> str:
     return ", ".join(f"{pool}: {count}" for pool, count in losses_by_pool(record).items())
 
 
+def told_interruption(record: Record) -> str:
+    """What became of this attempt, for the user: `Interrupted after 3 h 12 min`. That work is lost."""
+    loss = record.losses[-1] if record.losses else None
+    if loss is None or loss.attempt != record.attempt:
+        return "Not started"
+    minutes = int((loss.noticed_at - loss.started_at).total_seconds()) // 60
+    if minutes < 1:
+        return "Interrupted"
+    hours = f"{minutes // 60} h " if minutes >= 60 else ""
+    return f"Interrupted after {hours}{minutes % 60} min"
+
+
 def losses_by_pool(record: Record) -> dict[str, int]:
     """Losses of this request per pool, over all its attempts."""
     counts: dict[str, int] = {}

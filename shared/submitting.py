@@ -114,7 +114,8 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
     change: Change | None = None
     if why_waiting:
         was_lost = recovery.is_lost(record, task)
-        noted = workload.noted(run, "Interrupted, waiting to run again" if was_lost else "Waiting for capacity", at)
+        sentence = f"{recovery.told_interruption(record)}, waiting to run again" if was_lost else "Waiting for capacity"
+        noted = workload.noted(run, sentence, at)
         change = lambda shown: noted(submitted(shown))  # noqa: E731
     elif task.state == "running":
         change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)  # submitted, and more
@@ -145,7 +146,8 @@ def next_attempt(worker: Worker, version: Versioned) -> None:
     )
     version = worker.ledger.replace(version, waiting)
     run = replace(waiting.run(), attempt=record.attempt, task_id=record.placement.task_id)
-    note = worker.workloads[record.entity.kind].noted(run, "Interrupted, moving to other hardware", worker.now())
+    sentence = f"{recovery.told_interruption(record)}, moving to other hardware"
+    note = worker.workloads[record.entity.kind].noted(run, sentence, worker.now())
     worker.haste.show_progress(waiting, note)
     send_resume(worker, waiting)
 

@@ -52,7 +52,8 @@ def start_batch(
     world_file.write_text(json.dumps(world, indent=2), encoding="utf-8")
     tls = ["--cert", str(certificates.certificate), "--key", str(certificates.key)]
     where = ["--world", str(world_file), "--port", "0", "--endpoint-file", str(ready_file)]
-    child = supervisor.spawn("batch", [sys.executable, "-m", "local.batch", *where, *tls], environment)
+    of_world = {name: value for name, value in environment.items() if name != "BATCH_EMULATOR_KEY"}  # its key is used
+    child = supervisor.spawn("batch", [sys.executable, "-m", "local.batch", *where, *tls], of_world)
     return Service(supervisor, child, ready_file)
 
 

@@ -19,6 +19,11 @@ def _matching(pattern: str, rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def is_guid(value: str) -> bool:
+    """Whether a text of a record is an id that may go into a blob name."""
+    return re.fullmatch(_GUID, value, re.ASCII) is not None
+
+
 Guid = Annotated[str, _matching(_GUID, "must be a GUID")]
 ModelId = Annotated[str, _matching(r"\d{1,8}", "must be 1 to 8 digits")]
 BatchJobId = Annotated[str, _matching(r"[A-Za-z0-9_-]{1,64}", "must be a Batch job id")]

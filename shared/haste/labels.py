@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from shared.errors import Refused
 from shared.haste import paths, records
+from shared.haste.ids import is_guid
 from shared.haste.workload import Blobs, JsonObject
 
 
-def find_label_project(blobs: Blobs, project_id: str, layer_id: str) -> JsonObject | None:
-    """The label project of a layer: the first by name, as HASTE's API finds it; None if there is none."""
-    for name in blobs.names(paths.label_project_prefix(project_id)):
+def find_label_project(blobs: Blobs, project_id: str, layer_id: str, named: str = "") -> JsonObject | None:
+    """The label project of a layer; None if there is none.
+
+    It is the one that the record at hand names, if that is one of this layer, found by one read. Otherwise it is the
+    first by name, as HASTE's API finds it.
+    """
+    for name in _names(blobs, project_id, named):
         try:
             label_project = records.read(blobs, name)
         except Refused:  # a broken one belongs to nobody
@@ -19,6 +25,12 @@ def find_label_project(blobs: Blobs, project_id: str, layer_id: str) -> JsonObje
         if label_project is not None and label_project.get("imageLayerId") == layer_id:
             return label_project
     return None
+
+
+def _names(blobs: Blobs, project_id: str, named: str) -> Iterator[str]:
+    if is_guid(named):
+        yield paths.label_project_record(project_id, named)
+    yield from blobs.names(paths.label_project_prefix(project_id))
 
 
 def geojson(label_project: JsonObject) -> JsonObject:

@@ -36,9 +36,11 @@ class Training:
 
     kind = Kind.TRAINING
 
-    def __init__(self, blobs: Blobs, *, image_name: str) -> None:
+    def __init__(self, blobs: Blobs, *, image_name: str, isolated: bool = False) -> None:
+        """`isolated`: the labels are written for the task alone, and the record names that blob, not HASTE's own."""
         self._blobs = blobs
         self._image_name = image_name
+        self._isolated = isolated
 
     def record_name(self, entity: Entity) -> str:
         """Blob name of the Model."""
@@ -54,11 +56,12 @@ class Training:
         training_inputs(self._blobs, entity)
 
     def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:  # noqa: ARG002 (no URL in these files)
-        """Labels and config go into two blobs each: HASTE's, which its API reads, and the task's own."""
+        """Labels and config go into two blobs each: HASTE's, and the task's own. Inference reads HASTE's config."""
         assert run.task_id is not None
         inputs = training_inputs(self._blobs, run.entity)
         model_id = run.entity.entity_id
-        labels_file = self._write(run, _labels_file(run.entity), records.dump(labels.geojson(inputs.label_project)))
+        content = records.dump(labels.geojson(inputs.label_project))
+        labels_file = self._write(run, _labels_file(run.entity), content, for_haste=not self._isolated)
         config = experiment_config.training_config(
             model_id,
             inputs.imagery,
@@ -67,7 +70,9 @@ class Training:
             labels_path=labels_file.file_path,
             weights_path=inputs.weights.file_path if inputs.weights else None,
         )
-        config_file = self._write(run, f"experiment_config_{model_id}.yaml", experiment_config.dump(config))
+        config_file = self._write(
+            run, f"experiment_config_{model_id}.yaml", experiment_config.dump(config), for_haste=True
+        )
         weights = [inputs.weights] if inputs.weights else []
         return TaskSpec(
             command_line=task_spec.workflow_command(config_file.file_path, "training"),
@@ -78,16 +83,16 @@ class Training:
 
     def submitted(self, run: Run, at: datetime) -> Change:
         """In progress at step 0. An earlier run's output path goes; its checkpoint stays until this run has one."""
-        labels_url = self._blobs.reading_url(paths.shared_input(run.entity.project_id, _labels_file(run.entity)))
+        labels_url = self._blobs.reading_url(self._labels_name(run))
 
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
             job = records.child(record, "trainingJob")
             if not jobs.names_task(job, run):
-                changed.update(trainDate=timestamp(at), trainingOutputPath=None)
+                changed.update(trainDate=timestamp(at), trainingOutputPath=None, labelsUrl=labels_url)
                 MAIN.set_step(changed, 0, _max_epochs(record) + 1)
             MAIN.set_status(changed, IN_PROGRESS)
-            changed.update(trainingJob=jobs.placed_job(job, jobs.training_job, run, at), labelsUrl=labels_url)
+            changed.update(trainingJob=jobs.placed_job(job, jobs.training_job, run, at))
             MAIN.add_line(changed, f"Training submitted with task id {run.task_id}", at)
             return changed
 
@@ -171,10 +176,18 @@ class Training:
         model = records.read(self._blobs, self.record_name(run.entity))
         return Kind.INFERENCE if model is not None and _infers_next(model) else None
 
-    def _write(self, run: Run, file_name: str, content: bytes) -> ResourceFile:
-        """Write HASTE's own blob and the task's copy."""
+    def _labels_name(self, run: Run) -> str:
+        """Blob of the labels that this run trains on."""
+        file_name = _labels_file(run.entity)
+        if self._isolated and run.task_id is not None:
+            return paths.task_input(run.entity.project_id, run.task_id, file_name)
+        return paths.shared_input(run.entity.project_id, file_name)
+
+    def _write(self, run: Run, file_name: str, content: bytes, *, for_haste: bool) -> ResourceFile:
+        """Write the task's copy, and HASTE's own blob if `for_haste`."""
         assert run.task_id is not None
-        self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
+        if for_haste:
+            self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
         return task_spec.write_input(self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content)
 
     def _final_history(self, run: Run) -> History | None:

@@ -36,7 +36,7 @@ def training_inputs(blobs: Blobs, entity: Entity) -> TrainingInputs:
     return TrainingInputs(
         imagery=layer_imagery(blobs, entity.project_id, layer),
         classes=_classes(blobs, entity.project_id),
-        label_project=_label_project(blobs, entity.project_id, records.text(model, "imageLayerId")),
+        label_project=_label_project(blobs, entity.project_id, model),
         parameters=parameters,
         weights=_weights(blobs, model),
     )
@@ -52,8 +52,9 @@ def _classes(blobs: Blobs, project_id: str) -> list[str]:
     return names
 
 
-def _label_project(blobs: Blobs, project_id: str, layer_id: str) -> JsonObject:
-    label_project = labels.find_label_project(blobs, project_id, layer_id)
+def _label_project(blobs: Blobs, project_id: str, model: JsonObject) -> JsonObject:
+    layer_id, named = records.text(model, "imageLayerId"), records.text(model, "labelprojectId")
+    label_project = labels.find_label_project(blobs, project_id, layer_id, named)
     if label_project is None:
         raise Refused("The image layer has no label project. Create the layer again, then label it.")
     if not records.children(label_project, "labels"):

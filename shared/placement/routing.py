@@ -107,6 +107,8 @@ def _choose(choice: Sequence[str], reading: PoolReading, around: Circumstances, 
         return Decision(None, "every candidate pool is at its quota", _lines(out), warnings=warnings)
     best = next((pool for pool in choice if pool not in troubles), choice[0])
     why = f"preferred; {reading.fault}" if reading.fault else "preferred; no candidate is free or can grow"
+    if best in troubles:
+        why += f"; it {troubles[best].why}"
     return Decision(best, why, _lines(out, but=best), warnings=warnings)
 
 

@@ -48,3 +48,14 @@ def test_isolation_has_a_test_for_each_guarantee_of_the_app() -> None:
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 8
     assert [row for row in rows if not _TEST.search(row)] == []
+
+
+@pytest.mark.parametrize("page", ["docs/routing.md", "docs/recovery.md"])
+def test_every_rule_has_a_test(page: str) -> None:
+    """Each row of a table with a column for them names at least one."""
+    tables = (PROJECT / page).read_text(encoding="utf-8").split("\n\n")
+    rules = [
+        row for table in tables if (lines := table.splitlines()) and lines[0].endswith("| test |") for row in lines[2:]
+    ]
+    assert len(rules) > 25
+    assert [row for row in rules if "`tests/" not in row.rpartition(" | ")[2]] == []

@@ -39,6 +39,12 @@ def test_a_failed_message_waits_before_it_comes_again(host_json: dict[str, Any])
     assert queues["maxDequeueCount"] == 5
 
 
+def test_no_log_line_is_left_out_of_the_telemetry(host_json: dict[str, Any]) -> None:
+    """Alerts count them; other telemetry may be sampled."""
+    sampling = host_json["logging"]["applicationInsights"]["samplingSettings"]
+    assert set(sampling["excludedTypes"].split(";")) == {"Trace", "Exception"}
+
+
 def test_bundle_and_version(host_json: dict[str, Any]) -> None:
     assert host_json["version"] == "2.0"
     assert host_json["extensionBundle"] == {

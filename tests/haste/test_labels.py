@@ -45,6 +45,28 @@ def test_the_first_label_project_of_the_layer_counts() -> None:
     assert labels.find_label_project(blobs, samples.PROJECT_ID, "nobody's") is None
 
 
+NAMED = "b41f7a90-5c2d-4f68-a1e3-8d9c0e7b6a52"
+
+
+@pytest.mark.parametrize(
+    ("named", "layer_id", "expected"),
+    [
+        (NAMED, "mine", NAMED),
+        (NAMED, "other", "0"),
+        ("b41f7a90-5c2d-4f68-a1e3-8d9c0e7b6a53", "mine", "0"),
+        ("../x", "mine", "0"),
+        ("", "mine", "0"),
+    ],
+    ids=["of this layer", "of another layer", "not there", "no id", "not named"],
+)
+def test_the_one_that_the_model_names_is_read_if_it_is_of_this_layer(named: str, layer_id: str, expected: str) -> None:
+    blobs = MemoryBlobs()
+    for name, layer in (("0", "mine"), (NAMED, layer_id)):
+        blobs.content[f"{samples.FOLDER}/labels_{name}.json"] = json.dumps({"id": name, "imageLayerId": layer}).encode()
+    found = labels.find_label_project(blobs, samples.PROJECT_ID, "mine", named)
+    assert found is not None and found["id"] == expected
+
+
 def test_a_new_label_project_is_haste_s() -> None:
     blobs = MemoryBlobs()
     created = samples.at("09:17:01")

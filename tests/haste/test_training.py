@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,27 @@ def test_config_is_haste_s_byte_for_byte_and_labels_are_haste_s() -> None:
         )
         labels = json.loads(blobs.content[f"{folder}/train_labels_4821.geojson"])
         assert labels == samples.sample("configs/train_labels.geojson")
+
+
+def test_on_shared_pools_the_labels_are_the_tasks_alone_and_the_record_names_them() -> None:
+    blobs = queued_blobs()
+    isolated = Training(blobs, image_name=IMAGE, isolated=True)
+    task = isolated.prepare(RUN, lambda url: url)
+    assert task == workload(queued_blobs()).prepare(RUN, lambda url: url)
+    assert f"{samples.FOLDER}/train_labels_4821.geojson" not in blobs.content
+    own = f"{OUTPUT}/inputs/train_labels_4821.geojson"
+    assert json.loads(blobs.content[own]) == samples.sample("configs/train_labels.geojson")
+    assert samples.CONFIG_NAME in blobs.content, "inference reads it"
+    model = isolated.submitted(RUN, samples.at("09:17:01"))(samples.sample("metadata/model.train-queued.json"))
+    assert model["labelsUrl"] == blobs.reading_url(own)
+
+
+def test_a_task_that_was_taken_over_keeps_the_labels_that_the_record_names() -> None:
+    blobs = queued_blobs()
+    model = samples.sample("metadata/model.train-submitted.json")
+    run = replace(RUN, task_id=model["trainingJob"]["taskId"])
+    changed = Training(blobs, image_name=IMAGE, isolated=True).submitted(run, samples.at("09:17:01"))(model)
+    assert changed["labelsUrl"] == model["labelsUrl"]
 
 
 def test_base_weights() -> None:

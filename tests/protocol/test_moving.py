@@ -60,7 +60,7 @@ def test_a_lost_run_without_another_free_pool_is_left_to_batch() -> None:
     preempt(story, return_after_seconds=100)
     story.tick()
     story.tick()
-    assert story.shown["note"] == "Interrupted, waiting to run again"
+    assert story.shown["note"] == "Interrupted after 1 min, waiting to run again"
     assert "no other pool is free" in story.record.reason or "preempted" in story.record.reason
     story.until(lambda: story.world.runner.running())
     assert story.started() == [story.task_id(), story.task_id()], "Batch's own second run of the same task"

@@ -114,8 +114,13 @@ def test_a_task_of_haste_s_own_app_is_taken_over_whatever_the_cap() -> None:
     story.world.save_record(other, status="Queued", taskId=None)
     story.deliver(story.message("m77", "Queued", other, modelId="77"))
     story.tick()
+    story.fault(operation="get_job", status=503)
     story.poll()
+    assert story.state is State.WAITING, "the timer has to go on with it"
+    story.mend()
+    story.until(lambda: story.state is State.PLACED)
     assert story.record.placement is not None and story.record.placement.task_id == TASK
+    assert story.live is not None and len(story.created()) == 2
 
 
 def test_a_job_that_was_lost_takes_its_turn_again() -> None:
