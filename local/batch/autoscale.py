@@ -48,7 +48,7 @@ def evaluated(world: World, pool: Pool, text: str) -> formula.Outcome:
     timings = world.config.timings
     present = sampling.present(world, pool)
     situation = formula.Situation(
-        now=world.now,
+        now=sampling.now(world, pool),
         history=pool.history,
         lag=timedelta(seconds=timings.sample_lag_seconds),
         current={name: present[name] for name in NODE_METRICS},
@@ -76,14 +76,14 @@ def _schedule(world: World, pool: Pool) -> None:
     pool.autoscale = True
     pool.autoscale_enabled = world.now
     pool.autoscale_number += 1
-    world.after(pool.autoscale_seconds, _again, pool.id, pool.autoscale_number)
+    world.after(pool.autoscale_seconds / pool.autoscale_speed, _again, pool.id, pool.autoscale_number)
 
 
 def _again(world: World, pool_id: str, number: int) -> None:
     pool = world.pools.get(pool_id.lower())
     if pool is None or pool.autoscale_number != number or pool.state != "active":
         return
-    world.after(pool.autoscale_seconds, _again, pool_id, number)
+    world.after(pool.autoscale_seconds / pool.autoscale_speed, _again, pool_id, number)
     _apply(world, pool, _evaluate(world, pool))
 
 

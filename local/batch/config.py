@@ -39,30 +39,37 @@ Batch's own properties, names_with_underscores are knobs of the emulator.
       "faults": [],                  see local.batch.faults
       "events": [],                  what happens by itself: see local.batch.event_script
       "speed": 1.0,                  of a server's clock: at 60 a minute of the service passes in a second
+      "pools_from": ["x.snapshot.json"],    outputs of `bicep snapshot`, relative to the world file: their pools, too
+      "pool_knobs": {"pool of a snapshot": {"start_seconds": 1}},    the last five keys of `pools`, by pool id
       "pools": [{
         "id": "p", "vmSize": "standard_nc6s_v3", "taskSlotsPerNode": 1, "nodeFillType": "spread",
         "targetDedicatedNodes": 0, "targetLowPriorityNodes": 0, "metadata": [{"name": "n", "value": "v"}],
         "autoscale": {"formula": "a formula of Azure Batch's language", "interval_seconds": 300}, or a plain rule:
                      {"min": 0, "max": 4, "bucket": "lowPriority" or "dedicated", "interval_seconds": 300},
+        "properties": {"virtualMachineConfiguration": ...},    more of Batch's properties of a pool, kept and shown
         "start_seconds": null,             null: node_start_seconds
         "return_after_seconds": 60,        a preempted node comes back after this; null: not before it is told to
         "allocations": [{"outcome": "fail" or "timeout", "nodes": 1, "code": "AllocationFailed"}],   its next growths
                                            fail after so many nodes, or time out after the resizeTimeout
-        "low_priority_available": null     how many low-priority nodes Azure has for the pool; null: any number
+        "low_priority_available": null,    how many low-priority nodes Azure has for the pool; null: any number
+        "autoscale_speed": 1.0             auto-scale alone lives so many times as fast: at 60 a formula with an
+                                           interval of 5 minutes is evaluated every 5 seconds, and finds 10 samples
       }]
     }
 """
 
 import base64
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from local.batch import formula
+from local.batch import bicep_snapshot, formula, shapes
+from local.batch.errors import BatchError
 from local.batch.event_script import ScriptedEvent, read
 from local.batch.state import ScriptedAllocation
 from local.batch.vm_sizes import VmSize
@@ -71,6 +78,14 @@ from local.batch.world_file_error import WorldFileError
 __all__ = ["ACCOUNT_KEY", "PoolConfig", "WorldConfig", "WorldFileError"]
 
 ACCOUNT_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
+
+#: What a pool's own keys say, so that its `properties` cannot.
+_SAID_ELSEWHERE = frozenset(
+    (
+        *("id", "vmSize", "taskSlotsPerNode", "taskSchedulingPolicy", "metadata", "targetDedicatedNodes"),
+        *("targetLowPriorityNodes", "enableAutoScale", "autoScaleFormula", "autoScaleEvaluationInterval"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -155,10 +170,23 @@ class PoolConfig:
     targetLowPriorityNodes: int = 0
     metadata: tuple[Mapping[str, str], ...] = ()
     autoscale: AutoScaleConfig | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
     start_seconds: float | None = None
     return_after_seconds: float | None = 60.0
     low_priority_available: int | None = None
     allocations: tuple[ScriptedAllocation, ...] = ()
+    autoscale_speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.autoscale_speed <= 0:
+            raise WorldFileError(f"pool {self.id}: autoscale_speed is more than 0, not {self.autoscale_speed!r}")
+        said_elsewhere = sorted(set(self.properties) & _SAID_ELSEWHERE)
+        if said_elsewhere:
+            raise WorldFileError(f"pool {self.id}: {said_elsewhere[0]} has no place in its properties")
+        try:
+            shapes.NEW_POOL("", {**self.properties, "id": self.id, "vmSize": self.vmSize})
+        except BatchError as error:
+            raise WorldFileError(f"pool {self.id}: {error.message} {error.details}") from None
 
 
 @dataclass(frozen=True)
@@ -178,6 +206,8 @@ class WorldConfig:
     faults: tuple[Mapping[str, Any], ...] = ()
     events: tuple[ScriptedEvent, ...] = ()
     speed: float = 1.0
+    pools_from: tuple[str, ...] = ()
+    pool_knobs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pools: tuple[PoolConfig, ...] = ()
 
     def __post_init__(self) -> None:
@@ -185,8 +215,8 @@ class WorldConfig:
             raise WorldFileError(f"speed is more than 0, not {self.speed!r}")
 
     @classmethod
-    def from_json(cls, world: Mapping[str, Any]) -> "WorldConfig":
-        """Read a parsed world file. Raises WorldFileError naming what it does not know."""
+    def from_json(cls, world: Mapping[str, Any], folder: Path = Path()) -> "WorldConfig":
+        """Read a parsed world file; `pools_from` is relative to `folder`. WorldFileError names what is wrong."""
         known = _checked(cls, world, "world")
         parts: dict[str, Any] = {"account": Account, "quotas": Quotas, "timings": Timings, "assumptions": Assumptions}
         for name, part in parts.items():
@@ -200,7 +230,10 @@ class WorldConfig:
             name.lower(): VmSize(**_checked(VmSize, size, f"vm_sizes.{name}"))
             for name, size in known.get("vm_sizes", {}).items()
         }
-        known["pools"] = tuple(_pool(pool) for pool in known.get("pools", ()))
+        snapshots = bicep_snapshot.pools_from(known.get("pools_from", []), known.get("pool_knobs", {}), folder)
+        known["pools_from"] = tuple(known.get("pools_from", ()))
+        known["pools"] = tuple(_pool(pool) for pool in (*known.get("pools", ()), *snapshots))
+        _refuse_twins(known["pools"])
         known["faults"] = tuple(known.get("faults", ()))
         known["events"] = tuple(read(event) for event in known.get("events", ()))
         return cls(**known)
@@ -214,7 +247,7 @@ class WorldConfig:
             world = _from_yaml(text) if language == "YAML" else json.loads(text)
         except (ValueError, TypeError, yaml.YAMLError) as error:
             raise WorldFileError(f"{path} is not {language}: {error}") from error
-        return cls.from_json(world)
+        return cls.from_json(world, path.parent)
 
 
 def _from_yaml(text: str) -> Any:
@@ -240,6 +273,13 @@ def _pool(value: Any) -> PoolConfig:
     known["metadata"] = tuple(known.get("metadata", ()))
     known["allocations"] = tuple(scripted_allocation(one) for one in known.get("allocations", ()))
     return PoolConfig(**known)
+
+
+def _refuse_twins(pools: Iterable[PoolConfig]) -> None:
+    ids = Counter(pool.id.lower() for pool in pools)
+    twins = [id for id, number in ids.items() if number > 1]
+    if twins:
+        raise WorldFileError(f"two pools are called {twins[0]!r}")
 
 
 def scripted_allocation(value: Any) -> ScriptedAllocation:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def add_configured_pool(world: World, config: PoolConfig) -> None:
     """A pool of the world file: steady, its nodes about to start."""
     spec: Spec = {
+        **config.properties,
         "id": config.id,
         "vmSize": config.vmSize,
         "taskSlotsPerNode": config.taskSlotsPerNode,
@@ -36,6 +37,7 @@ def add_configured_pool(world: World, config: PoolConfig) -> None:
     pool.return_after_seconds = config.return_after_seconds
     pool.low_priority_available = config.low_priority_available
     pool.allocations = list(config.allocations)
+    pool.autoscale_speed = config.autoscale_speed
     if config.autoscale:
         pool.autoscale_min, pool.autoscale_max = config.autoscale.min, config.autoscale.max
         pool.autoscale_bucket = config.autoscale.bucket

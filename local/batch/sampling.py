@@ -1,8 +1,12 @@
-"""What the service samples of an auto-scaled pool, every 30 seconds from the moment that auto-scale is enabled."""
+"""What the service samples of an auto-scaled pool, every 30 seconds from the moment that auto-scale is enabled.
+
+Auto-scale has a clock of its own for each pool, which runs `autoscale_speed` times as fast as the account's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from local.batch.formula import PERIOD_SECONDS, History
@@ -18,7 +22,7 @@ def begin(world: World, pool: Pool) -> None:
     """Forget older samples; the first new one is taken after one period."""
     pool.history = History()
     pool.sampling_number = world.number()
-    world.after(PERIOD_SECONDS, _take, pool.id, pool.sampling_number)
+    world.after(PERIOD_SECONDS / pool.autoscale_speed, _take, pool.id, pool.sampling_number)
 
 
 def end(pool: Pool) -> None:
@@ -29,9 +33,14 @@ def _take(world: World, pool_id: str, number: int) -> None:
     pool = world.pools.get(pool_id.lower())
     if pool is None or pool.sampling_number != number:
         return
-    world.after(PERIOD_SECONDS, _take, pool_id, number)
+    world.after(PERIOD_SECONDS / pool.autoscale_speed, _take, pool_id, number)
     if pool.sampled:
-        pool.history.add(world.now, present(world, pool))
+        pool.history.add(now(world, pool), present(world, pool))
+
+
+def now(world: World, pool: Pool) -> datetime:
+    """The time by the clock of the pool's auto-scale, for its samples and its formula."""
+    return pool.created + (world.now - pool.created) * pool.autoscale_speed
 
 
 def present(world: World, pool: Pool) -> Values:

@@ -166,7 +166,8 @@ class ScriptedAllocation:
 @dataclass
 class Pool(Resource):
     """`shortage` are errors injected into the next resizes. `autoscale_by_rule`: by the world file's plain rule, not by
-    the pool's formula. `sampled` is False while samples get lost; `sampling_number` is 0 while none are taken."""
+    the pool's formula. `autoscale_speed`: how many times as fast as all else its auto-scale lives. `sampled` is
+    False while samples get lost; `sampling_number` is 0 while none are taken."""
 
     spec: Spec = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -185,6 +186,7 @@ class Pool(Resource):
     autoscale_max: int = 10
     autoscale_bucket: str = "lowPriority"
     autoscale_seconds: float = 900.0
+    autoscale_speed: float = 1.0
     autoscale_number: int = 0
     autoscale_enabled: datetime | None = None
     autoscale_run: Spec | None = None

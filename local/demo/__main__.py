@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from local.demo import summary
+from local.demo.deployed_pools import deployed_pools
 from local.demo.run import DemoOptions, run_demo
 
 _PROJECT_FOLDER = Path(__file__).resolve().parents[2]
-_TASK_SECONDS = 8.0
+_TASK_SECONDS = 6.0
 _STEP_SECONDS = 120.0
 _INTERRUPTED = 130
 
@@ -24,7 +25,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; everything is stopped", file=sys.stderr)
         return _INTERRUPTED
-    print(f"\n{summary.told(result)}\n\nsummary: {options.folder / 'summary.json'}", flush=True)
+    print(
+        f"\n{summary.told(result, deployed_pools().short_names)}\n\nsummary: {options.folder / 'summary.json'}",
+        flush=True,
+    )
     return 0 if result["ok"] else 1
 
 

@@ -66,7 +66,7 @@ def _attempt(evidence: Evidence, task: BatchTask) -> Attempt:
 
 def _outcome(evidence: Evidence, task_id: str) -> str:
     if succeeded(evidence, task_id):
-        return "succeeded"
+        return "preempted, run again, succeeded" if was_preempted(evidence, task_id) else "succeeded"
     words = ["preempted"] if was_preempted(evidence, task_id) else []
     if was_ended_by_us(evidence, task_id):
         words.append("ended by the worker")

@@ -18,7 +18,8 @@ def missing_blobs(evidence: Evidence) -> list[str]:
 
 def expected_blobs(evidence: Evidence) -> list[str]:
     """Names by what HASTE's records say; one that ends in `*` is the beginning of a name."""
-    return [*_imageryprep(evidence.layer), *_training(evidence.model), *_inference(evidence.model)]
+    layers = [name for layer in evidence.layers for name in _imageryprep(layer)]
+    return [*layers, *_training(evidence.model), *_inference(evidence.model)]
 
 
 def _imageryprep(layer: Mapping[str, Any]) -> list[str]:
@@ -54,13 +55,14 @@ def _imageryprep(layer: Mapping[str, Any]) -> list[str]:
 def _training(model: Mapping[str, Any]) -> list[str]:
     project_id, model_id = model["projectId"], model["modelId"]
     results = [
+        f"inputs/train_labels_{model_id}.geojson",
+        f"inputs/experiment_config_{model_id}.yaml",
         "checkpoint/last.ckpt",
         f"logs/model_{model_id}/version_0/events.out.tfevents.*",
         *_STREAMS,
     ]
     return [
         model_blob(project_id, model_id),
-        f"{partition(project_id)}/train_labels_{model_id}.geojson",
         f"{partition(project_id)}/experiment_config_{model_id}.yaml",
         f"{model.get('checkpointPath')}/last.ckpt",
         *_in_folder(model, model.get("trainingJob"), results),

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from local.demo.attempts import attempts, succeeded, was_ended_by_us, was_preempted
 from local.demo.blobs import expected_blobs, missing_blobs
-from local.demo.evidence import Evidence, entity_of
+from local.demo.evidence import UNKNOWN, Evidence, entity_of
+from local.demo.finding import Finding
 from local.demo.leaks import leaks
+from local.demo.scenes import preempted_twice, spilled_over, waited_for_capacity
 from local.producer.names import label_project_blob, partition
 
 PROCESSED = "Processed"
@@ -28,14 +30,6 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a check found `wrong`, and what it tells when nothing is."""
-
-    wrong: list[str]
-    well: str
-
-
 def run_checks(evidence: Evidence) -> list[Check]:
     """All checks; one that cannot read the evidence has failed."""
     return [_run(name, check, evidence) for name, check in CHECKS.items()]
@@ -48,22 +42,22 @@ def played_to_the_end(evidence: Evidence) -> Finding:
 
 def every_record_processed(evidence: Evidence) -> Finding:
     """HASTE's records and the jobs in them say so, at 100 %."""
-    model, layer = evidence.model, evidence.layer
+    model = evidence.model
     found = {
-        "layer": layer.get("status"),
-        "layer's job": (layer.get("preprocessJob") or {}).get("status"),
         "training": model.get("status"),
         "training's job": (model.get("trainingJob") or {}).get("status"),
         "inference": model.get("inferenceStatus"),
     }
     found |= {f"inference job {n}": job.get("status") for n, job in enumerate(model.get("inferenceJobs") or [], 1)}
+    progress = {"training": model.get("progressPct"), "inference": model.get("inferenceProgressPct")}
+    for number, layer in enumerate(evidence.layers, 1):
+        found[f"layer {number}"] = layer.get("status")
+        found[f"layer {number}'s job"] = (layer.get("preprocessJob") or {}).get("status")
+        progress[f"layer {number}"] = layer.get("progressPct")
     wrong = [f"{what} is {status}" for what, status in found.items() if status != PROCESSED]
-    progress = {
-        "layer": layer.get("progressPct"),
-        "training": model.get("progressPct"),
-        "inference": model.get("inferenceProgressPct"),
-    }
     wrong += [f"{what} is at {percent} %" for what, percent in progress.items() if percent != 100]
+    if len(evidence.layers) != 2:
+        wrong.append(f"{len(evidence.layers)} layers instead of 2")
     return Finding(wrong, f"{len(found)} status fields")
 
 
@@ -75,7 +69,7 @@ def every_blob_present(evidence: Evidence) -> Finding:
 
 def training_moved(evidence: Evidence) -> Finding:
     """The training lost its node, was ended by us, and succeeded as another task on another pool."""
-    request = next(request for request in evidence.requests if request.kind == "training")
+    (request,) = evidence.requests_of("training")
     found = attempts(evidence, request)
     told = " -> ".join(f"{attempt.pool} ({attempt.outcome})" for attempt in found) or "no attempt"
     wrong = []
@@ -120,7 +114,8 @@ def never_two_live_tasks(evidence: Evidence) -> Finding:
         if any(other[:2] == mine[:2] and other != mine for other in live):
             wrong.append(f"a second live {mine[1]} of {kind} {entity_id} at {event['time']}")
         live.add(mine)
-    return Finding(wrong, f"{len(owner)} tasks, one at a time")
+    ours = [kind for kind, _ in owner.values() if kind != UNKNOWN]
+    return Finding(wrong, f"{len(ours)} tasks, one at a time")
 
 
 def no_secret_readable(evidence: Evidence) -> Finding:
@@ -132,34 +127,38 @@ def no_secret_readable(evidence: Evidence) -> Finding:
 
 
 def follow_ups_once(evidence: Evidence) -> Finding:
-    """One label project for the layer; one inference task for each of the two inferences."""
-    layer, model = evidence.layer, evidence.model
-    folder = f"{partition(layer['projectId'])}/labels_"
-    label_projects = [name for name in evidence.blob_names if name.startswith(folder)]
+    """One label project for each layer; one inference task for each of the two inferences."""
+    model = evidence.model
     wrong = []
-    if label_projects != [label_project_blob(layer["projectId"], str(layer.get("labelProjectId")))]:
-        wrong.append(f"{len(label_projects)} label projects, the layer names {layer.get('labelProjectId')}")
-    inferences = [request for request in evidence.requests if request.kind == "inference"]
+    for layer in evidence.layers:
+        folder = f"{partition(layer['projectId'])}/labels_"
+        label_projects = [name for name in evidence.blob_names if name.startswith(folder)]
+        if label_projects != [label_project_blob(layer["projectId"], str(layer.get("labelProjectId")))]:
+            wrong.append(f"{len(label_projects)} label projects, the layer names {layer.get('labelProjectId')}")
+    inferences = evidence.requests_of("inference")
     if [request.follows for request in inferences] != [True, False]:
         wrong.append(f"{len(inferences)} inferences instead of one that follows and one that was asked for")
     for number, request in enumerate(inferences, 1):
         tasks = evidence.tasks_of(request)
         if len(tasks) != 1:
             wrong.append(f"inference {number} had {len(tasks)} tasks")
-    created = Counter(str(event["task"]) for event in evidence.select("task_created"))
+    created = Counter(f"{event['job']}/{event['task']}" for event in evidence.select("task_created"))
     wrong += [f"task {task_id} was added {times} times" for task_id, times in created.items() if times > 1]
     jobs = [job.get("taskId") for job in model.get("inferenceJobs") or []]
     added = [task.task_id for request in inferences for task in evidence.tasks_of(request)]
     if jobs != added:
         wrong.append(f"the model lists {len(jobs)} inference jobs, {len(added)} tasks were added")
-    return Finding(wrong, "one label project, one inference task per request")
+    return Finding(wrong, "one label project per layer, one inference task per request")
 
 
 CHECKS: Mapping[str, Callable[[Evidence], Finding]] = {
     "played to the end": played_to_the_end,
     "every record Processed": every_record_processed,
     "every expected blob present": every_blob_present,
+    "a pool at its quota: the training went to the other one": spilled_over,
+    "both pools at their quota: the second layer waited, then ran": waited_for_capacity,
     "training moved pools after the preemption": training_moved,
+    "the training lost its node twice and came to its end": preempted_twice,
     "never two live tasks for one request": never_two_live_tasks,
     "no secret in logs, ledger, task environments, command lines": no_secret_readable,
     "follow-ups exactly once": follow_ups_once,

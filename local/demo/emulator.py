@@ -1,11 +1,13 @@
-"""What the demo does with the Batch emulator: it preempts a node, and reads what has happened."""
+"""What the demo does with the Batch emulator: it takes nodes away, gives them back, and reads what has happened."""
 
 from __future__ import annotations
 
 import json
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,22 @@ class Emulator:
         return str(answer["node"])
 
     def give_back(self, pool_id: str, node_id: str) -> None:
-        """A replacement of a node that was taken away begins to start."""
-        self._call("POST", f"/pools/{pool_id}/nodes/{node_id}/return")
+        """A replacement of a node that was taken away begins to start, unless the pool was to give the node up anyway:
+        then its formula asks for another one.
+        """
+        try:
+            self._call("POST", f"/pools/{pool_id}/nodes/{node_id}/return")
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+
+    def set_spot_nodes(self, pool_id: str, number: int | None) -> None:
+        """How many spot nodes Azure has for the pool; None: any number. Nodes in use stay."""
+        self._call("PUT", f"/pools/{pool_id}/capacity", {"low_priority_available": number})
+
+    def pool(self, pool_id: str) -> Mapping[str, Any]:
+        """The pool as Batch shows it."""
+        return next(pool for pool in self._call("GET", "/world")["pools"] if pool["id"] == pool_id)
 
     def tasks(self) -> tuple[BatchTask, ...]:
         """Every task of the account, as it was added."""

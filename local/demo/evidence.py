@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from local.batch.iso8601 import parse_time
+from local.producer.names import layer_blob, model_blob
 
 Record = Mapping[str, Any]
 
@@ -22,6 +23,7 @@ class Request:
     """One piece of work that HASTE asked for, or that had to follow by itself.
 
     `entity_id` is an image layer's or a model's id. `shown_at` is when HASTE's record said `Processed`; None: never.
+    `title` is what people see; empty: the kind.
     """
 
     kind: str
@@ -30,6 +32,13 @@ class Request:
     follows: bool
     asked_at: datetime
     shown_at: datetime | None = None
+    title: str = ""
+
+    @property
+    def blob_name(self) -> str:
+        """Where HASTE keeps the record."""
+        blob = layer_blob if self.kind == "imageryprep" else model_blob
+        return blob(self.project_id, self.entity_id)
 
 
 @dataclass(frozen=True)
@@ -63,28 +72,36 @@ class Secret:
 class Evidence:
     """Everything there is to judge.
 
-    `layer`, `model`: HASTE's records. `blob_names`: all of HASTE's container. `events`: the Batch emulator's log.
+    `layers`, in the order of the requests, and `model`: HASTE's records. `blob_names`: all of HASTE's container.
+    `events`: the Batch emulator's log. `candidates`: the pools of each kind of work by the app's settings, best first.
     `trouble`: why the demo was broken off, empty if it was not.
     """
 
     tenant: str
     requests: tuple[Request, ...]
-    layer: Record
+    layers: tuple[Record, ...]
     model: Record
     blob_names: tuple[str, ...]
     events: tuple[Mapping[str, Any], ...]
     tasks: tuple[BatchTask, ...]
     texts: tuple[Text, ...]
     secrets: tuple[Secret, ...]
+    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     trouble: str = ""
 
-    def record(self, kind: str) -> Record:
-        """HASTE's record of this kind of work."""
-        return self.layer if kind == "imageryprep" else self.model
+    def record(self, request: Request) -> Record:
+        """HASTE's record of what was asked for; empty if there is none."""
+        if request.kind != "imageryprep":
+            return self.model
+        return next((layer for layer in self.layers if layer.get("imageLayerId") == request.entity_id), {})
 
-    def status(self, kind: str) -> str:
-        """HASTE's status word for this kind of work."""
-        return str(self.record(kind).get(STATUS_FIELDS[kind]))
+    def status(self, request: Request) -> str:
+        """HASTE's status word for what was asked for."""
+        return str(self.record(request).get(STATUS_FIELDS[request.kind]))
+
+    def requests_of(self, kind: str) -> list[Request]:
+        """The requests of a kind, in their order."""
+        return [request for request in self.requests if request.kind == kind]
 
     def tasks_of(self, request: Request) -> tuple[BatchTask, ...]:
         """The tasks that were added for this request, in their order: those added since it was asked for and before
@@ -111,6 +128,8 @@ class Evidence:
 
 
 EVIDENCE = TypeAdapter(Evidence)
+#: The kind of tasks that HASTE's contract does not know.
+UNKNOWN = "unknown"
 _KINDS = {"img": "imageryprep", "trn": "training", "inf": "inference"}
 _CONFIG_FILES = ("imageryprep_config_", "experiment_config_")
 
@@ -120,9 +139,9 @@ def entity_of(task: BatchTask) -> tuple[str, str]:
 
     A task that HASTE's contract does not know is an entity of its own.
     """
-    kind = _KINDS.get(task.task_id.partition("-")[0], "unknown")
+    kind = _KINDS.get(task.task_id.partition("-")[0], UNKNOWN)
     for prefix in _CONFIG_FILES:
         _, found, rest = task.command_line.partition(prefix)
         if found:
             return kind, rest.partition(".yaml")[0]
-    return "unknown", task.task_id
+    return UNKNOWN, task.task_id

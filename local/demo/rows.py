@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from local.demo.evidence import STATUS_FIELDS, Record, Request
+from local.demo.haste_log import LOG_FIELDS, log_lines
 
 _PROGRESS_FIELDS = {
     "imageryprep": "progressPct",
     "training": "progressPct",
     "inference": "inferenceProgressPct",
 }
-_LOG_FIELDS = {"imageryprep": "statusMessage", "training": "statusMessage", "inference": "inferenceStatusMessage"}
-_TIMESTAMP_CHARACTERS = 32
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def row(
     events: Sequence[Mapping[str, Any]],
 ) -> Row:
     """The row as it is now. `before` is what it showed last: a request's end stays as it was."""
-    work = f"{request.kind}, by itself" if request.follows else request.kind
+    work = request.title or (f"{request.kind}, by itself" if request.follows else request.kind)
     last = before or Row(work, request.entity_id, "asked for")
     if request.shown_at is not None and last.state == "Processed":
         return last
@@ -56,8 +55,23 @@ def row(
         state=_state(str(mine["state"]), placed.get("task_id"), events),
         pool=placed.get("pool_id") or "-",
         attempt=int(mine["attempt"]),
-        reason=str(mine.get("reason") or shown.reason),
+        reason=_reason(mine, placed) or shown.reason,
     )
+
+
+def with_short_names(shown: Row, names: Mapping[str, str]) -> Row:
+    """The row with pools called by `names`, from their ids, for lines that a person can read."""
+    pool, reason = shown.pool, shown.reason
+    for pool_id, name in names.items():
+        pool, reason = pool.replace(pool_id, name), reason.replace(pool_id, name)
+    return replace(shown, pool=pool, reason=reason)
+
+
+def _reason(entry: Mapping[str, Any], placed: Mapping[str, Any]) -> str:
+    """The ledger's reason; while that is why the pool was chosen, why the others were not, too."""
+    reason = str(entry.get("reason") or "")
+    is_choice = bool(reason) and reason == placed.get("why")
+    return "; ".join((reason, *placed.get("rejected", ()))) if is_choice else reason
 
 
 def _is_about(entry: Mapping[str, Any], request: Request) -> bool:
@@ -76,6 +90,6 @@ def _state(state: str, task_id: str | None, events: Sequence[Mapping[str, Any]])
 
 
 def _last_line(request: Request, record: Record) -> str:
-    """The text of the newest line with a timestamp, as HASTE's page shows it."""
-    lines = [line for line in str(record.get(_LOG_FIELDS[request.kind]) or "").splitlines() if line[:4].isdigit()]
-    return lines[-1][_TIMESTAMP_CHARACTERS:].lstrip(": ") if lines else ""
+    """The newest line that HASTE's page shows."""
+    lines = log_lines(record, LOG_FIELDS[request.kind])
+    return lines[-1].text if lines else ""

@@ -12,21 +12,25 @@ from azure.core.exceptions import AzureError
 
 from local.demo import gather, summary
 from local.demo.checks import Check, run_checks
+from local.demo.deployed_pools import SNAPSHOT, demo_world, deployed_pools
 from local.demo.emulator import Emulator
 from local.demo.evidence import Evidence
-from local.demo.scenario import Scenario, TroubleError
+from local.demo.neighbour import Neighbour
+from local.demo.scenario import Scenario
 from local.demo.storage import Storage
 from local.demo.table import Screen, screen
+from local.demo.user import User
+from local.demo.watch import TroubleError, Watch
 from local.producer import HasteApi, HasteApiError, QueueNames
 from local.stack import Stack, StackError, StackOptions, running_stack
 from local.stack.environment import no_proxy
-from local.stack.world import default_world
 
 TENANT = "tenanta"
 _SETTINGS = {
     "WATCH_SCHEDULE": "*/2 * * * * *",
     "WORKER_LATE_SAVE": "PT3S",
     "WORKER_PROGRESS_EVERY": "PT2S",
+    "WORKER_PREEMPTION_GRACE": "PT20S",
 }
 
 
@@ -60,48 +64,47 @@ def run_demo(options: DemoOptions) -> dict[str, Any]:
     return result
 
 
-def demo_world(task_seconds: float) -> dict[str, Any]:
-    """The usual world with one H100-like node, so that Batch cannot run the training again where it was lost."""
-    world = default_world(task_seconds)
-    pools = [{**pool, "targetLowPriorityNodes": 1} if pool["id"] == "h100-pool" else pool for pool in world["pools"]]
-    return {**world, "pools": [pool for pool in pools if pool.get("targetLowPriorityNodes")]}
-
-
 def _play(options: DemoOptions) -> Evidence:
+    pools = deployed_pools()
     stack_options = StackOptions(
         run_folder=options.folder / "run",
         app_folder=options.app_folder,
         tenants=(TENANT,),
-        settings=_SETTINGS,
-        world=demo_world(options.task_seconds),
+        settings=_SETTINGS | pools.settings,
+        world=demo_world(pools, options.task_seconds),
     )
     with running_stack(stack_options) as running, screen() as shown:
         stack = running.stack
-        os.environ.update(stack.certificates.environment() | no_proxy(os.environ))  # the storage clients look there
+        os.environ.update(stack.certificates.environment() | no_proxy(os.environ))  # the SDKs' clients look there
         shown.say(f"the local stack is up; its logs are in {stack.log_folder}")
+        shown.say(f"its pools are those of {SNAPSHOT}, empty:")
+        for pool_id, name in pools.short_names.items():
+            shown.say(f"  {name} = {pool_id}")
         storage = Storage(stack.accounts[TENANT].connection_string)
         emulator = Emulator(stack.admin_url, stack.certificates.authority)
         command_lines = gather.CommandLines(stack.supervisor.mark)
-        scenario = Scenario(
-            _haste(stack), storage, emulator, shown, command_lines.look, options.step_seconds, options.task_seconds
-        )
+        watch = Watch(storage, emulator, shown, command_lines.look, options.step_seconds, pools.short_names)
+        neighbour = Neighbour(stack.batch)
+        scenario = Scenario(User(_haste(stack)), neighbour, emulator, watch, pools, options.task_seconds)
         trouble = _played(scenario, shown)
+        layers, models = watch.records("imageryprep"), watch.records("training")
         evidence = Evidence(
             tenant=TENANT,
-            requests=tuple(scenario.requests),
-            layer=scenario.layer,
-            model=scenario.model,
+            requests=tuple(watch.requests),
+            layers=layers,
+            model=models[0] if models else {},
             blob_names=storage.names(),
             events=gather.telling(emulator.events()),
             tasks=emulator.tasks(),
             texts=(
                 *command_lines.texts(),
                 *gather.task_texts(emulator.tasks()),
-                *gather.record_texts(scenario.layer, scenario.model),
+                *gather.record_texts(*layers, *models),
                 *storage.task_logs(),
                 *storage.worker_texts(),
             ),
             secrets=gather.secrets(stack),
+            candidates=pools.candidates,
             trouble=trouble,
         )
         storage.download(options.folder / "outputs")

@@ -1,173 +1,157 @@
-"""The demo's story: a user's imagery, labels and model go through HASTE, and a training loses its node on the way."""
+"""The demo's story: HASTE's three kinds of work on pools that others use, too, and whose nodes Azure takes away.
+
+Nothing is done to the worker or its records: another tenant sends tasks, and Azure has nodes or has none.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import re
 from datetime import UTC, datetime
-from typing import Any
 
 from local.batch.iso8601 import parse_time
+from local.demo.deployed_pools import DeployedPools
 from local.demo.emulator import Emulator
-from local.demo.evidence import STATUS_FIELDS, BatchTask, Record, Request, entity_of
-from local.demo.rows import Row, row
-from local.demo.storage import Storage
-from local.demo.table import Screen
-from local.producer import HasteApi, synthetic
-from local.producer.names import layer_blob, model_blob
-from local.producer.records import new_image_layer, new_model, new_project
-
-_USER_ID = "analyst@example.org"
-_EPOCHS = 3
-_POLL_SECONDS = 0.5
-_BROKEN_OFF = ("Failed", "Cancelled")
-
-
-class TroubleError(Exception):
-    """The story does not go on: something took too long, or failed. The message says what."""
+from local.demo.evidence import entity_of
+from local.demo.haste_log import WAITING, WAITING_AGAIN, said
+from local.demo.neighbour import Neighbour
+from local.demo.scenes import is_quota_error
+from local.demo.user import User
+from local.demo.watch import Watch
 
 
 class Scenario:
-    """Plays the story. `requests`, `layer` and `model` tell how far it came, whatever becomes of it."""
+    """Plays the story, scene by scene."""
 
     def __init__(
         self,
-        api: HasteApi,
-        storage: Storage,
+        user: User,
+        neighbour: Neighbour,
         emulator: Emulator,
-        screen: Screen,
-        each_look: Callable[[], None],
-        step_seconds: float,
+        watch: Watch,
+        pools: DeployedPools,
         task_seconds: float,
     ) -> None:
-        self.requests: list[Request] = []
-        self.layer: Record = {}
-        self.model: Record = {}
-        self._api = api
-        self._storage = storage
+        self._user = user
+        self._neighbour = neighbour
         self._emulator = emulator
-        self._screen = screen
-        self._each_look = each_look
-        self._step_seconds = step_seconds
+        self._watch = watch
+        self._pools = pools
         self._task_seconds = task_seconds
-        self._rows: dict[int, Row] = {}
 
     def play(self) -> None:
         """Raises TroubleError."""
-        self._prepare_imagery()
-        self._train()
-        self._lose_the_node()
-        self._until_processed("training")
-        self._note("inference", follows=True)
-        self._until_processed("inference")
-        self._infer_again()
+        layer = self._prepare_imagery_beside_a_neighbour()
+        second = self._ask_for_a_second_layer()
+        self._watch.until_processed(layer)
+        training = self._train_where_there_is_quota(layer)
+        self._lose_its_node(training)
+        self._lose_its_node_again(training)
+        self._watch.until_processed(training)
+        self._watch.until_processed(self._watch.note("inference", self._watch.record(training), follows=True))
+        self._infer_again(training)
+        self._watch.until_processed(second)
 
-    def _prepare_imagery(self) -> None:
-        project_id = self._api.create_project(new_project(name="Cedar Valley flood drill", user_id=_USER_ID))[
-            "projectId"
-        ]
-        post = self._api.upload_imagery(project_id, "post01", synthetic.imagery(after_event=True))
-        pre = self._api.upload_imagery(project_id, "pre01", synthetic.imagery(after_event=False))
-        layer = new_image_layer(
-            project_id, name="Cedar Valley 12 Aug", user_id=_USER_ID, post_event_urls=[post], pre_event_urls=[pre]
+    def _prepare_imagery_beside_a_neighbour(self) -> int:
+        h100 = self._pools.h100
+        self._watch.say("the account's quota of spot cores is enough for one node of each pool")
+        self._watch.say("another tenant sends two tasks to h100")
+        self._neighbour.occupy(h100, 2)
+        layer = self._user.uploads_a_layer("Cedar Valley")
+        self._watch.say("HASTE asks for imagery preparation")
+        number = self._watch.note("imageryprep", layer)
+        self._user.asks_for_preparation(layer)
+        self._watch.until("h100 to be at its quota", lambda: self._is_at_quota(h100))
+        self._watch.say("h100 has one node, and no quota for a second one")
+        self._watch.until("imageryprep to run on a node", lambda: self._runs("imageryprep"))
+        return number
+
+    def _ask_for_a_second_layer(self) -> int:
+        """While no pool has a free node or the quota for one."""
+        t4 = self._pools.t4
+        self._watch.say("the other tenant sends two tasks to t4 as well")
+        self._neighbour.occupy(t4, 2)
+        self._watch.until("t4 to be at its quota", lambda: self._is_at_quota(t4))
+        layer = self._user.uploads_a_layer("Alder Creek")
+        self._watch.say("HASTE asks for imagery preparation of a second layer, with both pools at their quota")
+        number = self._watch.note("imageryprep", layer, "imageryprep, layer 2")
+        self._user.asks_for_preparation(layer)
+        self._watch.until("the second layer to wait for capacity", lambda: self._said(number, WAITING))
+        self._watch.say(
+            "it waits and says why; it is tried again in a minute, or when a newer request would overtake it"
         )
-        self.layer = layer
-        self._say("HASTE asks for imagery preparation")
-        self._note("imageryprep")
-        self._api.put_layer(layer)
-        self._until_processed("imageryprep")
+        self._neighbour.leave(t4)
+        self._watch.say("the other tenant ends its tasks on t4, not those on h100")
+        return number
 
-    def _train(self) -> None:
-        project_id, label_project_id = self.layer["projectId"], self.layer["labelProjectId"]
-        labels = self._api.put_labels(project_id, label_project_id, synthetic.labels())["labels"]
-        self._say(f"the user draws {len(labels)} labels, and HASTE asks for training with automatic inference")
-        self.model = new_model(
-            project_id,
-            self.layer["imageLayerId"],
-            name="cedar-valley-unet-1",
-            user_id=_USER_ID,
-            labelproject_id=label_project_id,
-            labels_count=len(labels),
-            max_epochs=_EPOCHS,
-            learning_rate="0.0001",
-            auto_run_inference=True,
+    def _train_where_there_is_quota(self, layer: int) -> int:
+        t4 = self._pools.t4
+        self._watch.until("t4 to go back to zero", lambda: self._is_empty(t4))
+        self._watch.say("nothing to do on t4: its formula gives the node back")
+        model = self._user.draws_labels(self._watch.record(layer))
+        self._watch.say(
+            f"the user draws {model['labelsCount']} labels; HASTE asks for training, and inference after it"
         )
-        self._note("training")
-        self._api.put_run_model(self.model, delay_seconds=0)
+        number = self._watch.note("training", model)
+        self._user.asks_for_training(model)
+        self._until_in_the_middle(1)
+        return number
 
-    def _lose_the_node(self) -> None:
-        """In the middle of the run; the machine comes back when the training runs elsewhere."""
-        self._until("training to run on a node", lambda: self._started("training", 1) and self._is_in_the_middle())
-        first = self._started("training", 1)
-        assert first is not None
-        node_id = self._emulator.preempt(first.job_id, first.task_id)
-        self._say(f"Azure takes the training's node on {first.pool_id} away")
-        self._until("training to run elsewhere", lambda: self._started("training", 2))
-        self._emulator.give_back(first.pool_id, node_id)
-        self._say(f"Azure gives {first.pool_id} a node again")
+    def _lose_its_node(self, training: int) -> None:
+        """On t4, while h100 is busy; then h100 has a free node."""
+        self._emulator.set_spot_nodes(self._pools.t4, 0)
+        self._preempt()
+        self._watch.say("Azure takes the training's node on t4 away, and has no other there")
+        self._watch.until("the training to wait for a node", lambda: self._said(training, WAITING_AGAIN))
+        self._neighbour.leave(self._pools.h100)
+        self._watch.say("the other tenant ends its tasks on h100: a node is free")
+        self._until_in_the_middle(2)
+        self._emulator.set_spot_nodes(self._pools.t4, None)
 
-    def _infer_again(self) -> None:
-        self._say("HASTE asks for inference")
-        self._note("inference")
-        self._api.put_run_inference(dict(self.model), delay_seconds=0)
-        self._until_processed("inference")
+    def _lose_its_node_again(self, training: int) -> None:
+        """On h100; a node comes, and Batch runs the same task once more."""
+        node_id = self._preempt()
+        self._watch.say("Azure takes the training's node away a second time, on h100")
+        self._watch.until("the training to wait again", lambda: len(self._said(training, WAITING_AGAIN)) > 1)
+        self._emulator.give_back(self._pools.h100, node_id)
+        self._watch.say("Azure has a node for h100 again; Batch runs the task there by itself")
 
-    def _is_in_the_middle(self) -> bool:
-        """The user has seen it progress, or half of its time is over."""
-        starts = [event for event in self._emulator.events() if event["event"] == "task_started"]
-        running_seconds = (datetime.now(UTC) - parse_time(starts[-1]["time"])).total_seconds()
-        return int(self.model.get("currentStep") or 0) > 0 or running_seconds > self._task_seconds / 2
+    def _infer_again(self, training: int) -> None:
+        self._watch.say("HASTE asks for inference")
+        model = self._watch.record(training)
+        number = self._watch.note("inference", model)
+        self._user.asks_for_inference(model)
+        self._watch.until_processed(number)
 
-    def _started(self, kind: str, attempt: int) -> BatchTask | None:
-        """The task of this attempt, once it has begun to run."""
-        started = [str(event["task"]) for event in self._emulator.events() if event["event"] == "task_started"]
-        distinct = list(dict.fromkeys(started))
-        mine = {task.task_id: task for task in self._emulator.tasks() if entity_of(task)[0] == kind}
-        ordered = [mine[task_id] for task_id in distinct if task_id in mine]
-        return ordered[attempt - 1] if len(ordered) >= attempt else None
+    def _preempt(self) -> str:
+        """Take away the node that the training runs on; its id."""
+        latest = self._runs("training")[-1]
+        return self._emulator.preempt(str(latest["job"]), str(latest["task"]))
 
-    def _note(self, kind: str, *, follows: bool = False) -> None:
-        entity_id = self.layer["imageLayerId"] if kind == "imageryprep" else self.model["modelId"]
-        self.requests.append(Request(kind, self.layer["projectId"], entity_id, follows, datetime.now(UTC)))
+    def _until_in_the_middle(self, run: int) -> None:
+        """Of the training's first run on a node, its second and so on: half of its time is over."""
 
-    def _until_processed(self, kind: str) -> None:
-        def processed() -> bool:
-            status = self._record(kind).get(STATUS_FIELDS[kind])
-            if status in _BROKEN_OFF:
-                raise TroubleError(f"{kind} is {status}")
-            return status == "Processed"
+        def is_there() -> bool:
+            runs = self._runs("training")
+            if len(runs) < run:
+                return False
+            return (datetime.now(UTC) - parse_time(runs[-1]["time"])).total_seconds() > self._task_seconds / 2
 
-        self._until(f"{kind} to be Processed", processed)
-        self.requests[-1] = replace(self.requests[-1], shown_at=datetime.now(UTC))
-        self.refresh()
+        self._watch.until("training to run on a node" if run == 1 else "training to run elsewhere", is_there)
 
-    def _until(self, what: str, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + self._step_seconds
-        while True:
-            self.refresh()
-            if condition():
-                return
-            if time.monotonic() > deadline:
-                raise TroubleError(f"waited {self._step_seconds:g} s in vain for {what}")
-            time.sleep(_POLL_SECONDS)
+    def _runs(self, kind: str) -> list[dict[str, str]]:
+        """The beginnings of all runs of tasks of this kind."""
+        mine = {task.task_id for task in self._emulator.tasks() if entity_of(task)[0] == kind}
+        started = [event for event in self._emulator.events() if event["event"] == "task_started"]
+        return [dict(event) for event in started if event["task"] in mine]
 
-    def refresh(self) -> None:
-        """Read HASTE's records anew and show how everything stands."""
-        if self.requests:
-            self.layer = (
-                self._storage.record(layer_blob(self.layer["projectId"], self.layer["imageLayerId"])) or self.layer
-            )
-        if self.model:
-            self.model = self._storage.record(model_blob(self.model["projectId"], self.model["modelId"])) or self.model
-        live, events = self._storage.live_records(), self._emulator.events()
-        for number, request in enumerate(self.requests):
-            self._rows[number] = row(request, self._rows.get(number), self._record(request.kind), live, events)
-        self._screen.show(list(self._rows.values()))
-        self._each_look()
+    def _is_at_quota(self, pool_id: str) -> bool:
+        pool = self._emulator.pool(pool_id)
+        return any(is_quota_error(error["code"]) for error in pool.get("resizeErrors") or ())
 
-    def _record(self, kind: str) -> Mapping[str, Any]:
-        return self.layer if kind == "imageryprep" else self.model
+    def _is_empty(self, pool_id: str) -> bool:
+        pool = self._emulator.pool(pool_id)
+        return (pool["currentLowPriorityNodes"], pool["allocationState"]) == (0, "steady")
 
-    def _say(self, line: str) -> None:
-        self._screen.say(line)
+    def _said(self, number: int, sentence: re.Pattern[str]) -> list[datetime]:
+        """When HASTE's page has said so of a request."""
+        return said(self._watch.record(number), self._watch.requests[number], sentence)

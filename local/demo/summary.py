@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def summarize(evidence: Evidence, checks: Iterable[Check]) -> dict[str, Any]:
                 "kind": request.kind,
                 "tenant": evidence.tenant,
                 "entity": request.entity_id,
-                "state": evidence.status(request.kind),
+                "state": evidence.status(request),
                 "attempts": [asdict(attempt) for attempt in attempts(evidence, request)],
                 "seconds": round((request.shown_at - request.asked_at).total_seconds(), 1)
                 if request.shown_at
@@ -41,8 +41,8 @@ def write(summary: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
 
 
-def told(summary: dict[str, Any]) -> str:
-    """The summary in lines for a terminal."""
+def told(summary: dict[str, Any], short_names: Mapping[str, str]) -> str:
+    """The summary in lines for a terminal, with pools called by `short_names` from their ids."""
     lines = []
     for job in summary["jobs"]:
         way = " -> ".join(f"{attempt['pool']} ({attempt['outcome']})" for attempt in job["attempts"]) or "not started"
@@ -51,4 +51,7 @@ def told(summary: dict[str, Any]) -> str:
     lines += [
         f"  {'ok  ' if check['ok'] else 'FAIL'}  {check['name']}: {check['detail']}" for check in summary["checks"]
     ]
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    for pool_id, name in short_names.items():
+        text = text.replace(pool_id, name)
+    return text

@@ -99,13 +99,20 @@ def batch_settings(account: StorageAccount, batch: BatchAccount, *, legacy: bool
         }
     return both | {
         "AZURE_BATCH_ACCOUNT_KEY": "",
-        "AZURE_BATCH_TRAINING_POOL_ID": TRAINING_POOLS.split(",")[0],
-        "AZURE_BATCH_IMAGERYPREP_POOL_ID": IMAGERYPREP_POOLS.split(",")[0],
-        "AZURE_BATCH_TRAINING_POOL_IDS": TRAINING_POOLS,
-        "AZURE_BATCH_INFERENCE_POOL_IDS": TRAINING_POOLS,
-        "AZURE_BATCH_IMAGERYPREP_POOL_IDS": IMAGERYPREP_POOLS,
         "AZURE_BATCH_USE_SAS": "true",
         "AZURE_BATCH_MANAGE_POOLS": "false",
+        **pool_settings(TRAINING_POOLS, IMAGERYPREP_POOLS),
+    }
+
+
+def pool_settings(training: str, imageryprep: str) -> dict[str, str]:
+    """Which shared pools take training with inference, and imagery preparation: best first, separated by commas."""
+    return {
+        "AZURE_BATCH_TRAINING_POOL_ID": training.split(",")[0],
+        "AZURE_BATCH_IMAGERYPREP_POOL_ID": imageryprep.split(",")[0],
+        "AZURE_BATCH_TRAINING_POOL_IDS": training,
+        "AZURE_BATCH_INFERENCE_POOL_IDS": training,
+        "AZURE_BATCH_IMAGERYPREP_POOL_IDS": imageryprep,
     }
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from local.demo import checks
+from local.demo import checks, scenes
 from local.demo.attempts import attempts
 from local.demo.blobs import expected_blobs
 from local.demo.evidence import BatchTask, Evidence, Request, Text
+from local.demo.finding import Finding
+from local.demo.haste_log import WAITING, WAITING_AGAIN
 from local.demo.summary import summarize
+
+H100, T4 = "haste-shared-dev-h100-pool", "haste-shared-dev-t4-pool"
 
 Spoil = Callable[[Evidence], Evidence]
 
@@ -61,7 +66,40 @@ def with_model(**fields: Any) -> Spoil:
     return lambda evidence: replace(evidence, model={**evidence.model, **fields})
 
 
-def judged(check: Callable[[Evidence], checks.Finding], evidence: Evidence) -> checks.Check:
+def with_layer(number: int, **fields: Any) -> Spoil:
+    def spoil(evidence: Evidence) -> Evidence:
+        layers = list(evidence.layers)
+        layers[number] = {**layers[number], **fields}
+        return replace(evidence, layers=tuple(layers))
+
+    return spoil
+
+
+def with_log_without(kind: str, sentence: re.Pattern[str]) -> Spoil:
+    """HASTE's page of the second layer (imageryprep) or the model, without the lines that end with `sentence`."""
+
+    def spoil(evidence: Evidence) -> Evidence:
+        record = evidence.layers[1] if kind == "imageryprep" else evidence.model
+        kept = [line for line in record["statusMessage"].splitlines() if not re.search(f"{sentence.pattern}$", line)]
+        assert len(kept) < len(record["statusMessage"].splitlines())
+        changed = "\n".join(kept)
+        spoiler = with_layer(1, statusMessage=changed) if kind == "imageryprep" else with_model(statusMessage=changed)
+        return spoiler(evidence)
+
+    return spoil
+
+
+def without_quota_errors(pool_id: str) -> Spoil:
+    return lambda evidence: replace(
+        evidence,
+        events=tuple(
+            {**event, "errors": []} if event["event"] == "pool_steady" and event["pool"] == pool_id else event
+            for event in evidence.events
+        ),
+    )
+
+
+def judged(check: Callable[[Evidence], Finding], evidence: Evidence) -> checks.Check:
     name = next(name for name, known in checks.CHECKS.items() if known is check)
     return next(found for found in checks.run_checks(evidence) if found.name == name)
 
@@ -81,7 +119,13 @@ def test_a_demo_that_was_broken_off(good: Evidence) -> None:
 def test_a_record_that_is_not_processed(good: Evidence, status: str | None) -> None:
     for field in ("status", "inferenceStatus"):
         assert not judged(checks.every_record_processed, with_model(**{field: status})(good)).ok
-    assert not judged(checks.every_record_processed, replace(good, layer={**good.layer, "status": status})).ok
+    for number in range(2):
+        assert not judged(checks.every_record_processed, with_layer(number, status=status)(good)).ok
+
+
+def test_a_layer_that_was_never_asked_for(good: Evidence) -> None:
+    check = judged(checks.every_record_processed, replace(good, layers=good.layers[:1]))
+    assert (check.ok, check.detail) == (False, "1 layers instead of 2")
 
 
 def test_a_job_inside_a_record_that_is_not_processed(good: Evidence) -> None:
@@ -92,6 +136,7 @@ def test_a_job_inside_a_record_that_is_not_processed(good: Evidence) -> None:
 
 def test_progress_that_is_not_complete(good: Evidence) -> None:
     assert not judged(checks.every_record_processed, with_model(inferenceProgressPct=85.71)(good)).ok
+    assert not judged(checks.every_record_processed, with_layer(1, progressPct=75.0)(good)).ok
 
 
 @pytest.mark.parametrize(
@@ -160,6 +205,104 @@ def test_a_second_attempt_that_failed(good: Evidence) -> None:
     assert "the second attempt did not succeed" in check.detail
 
 
+def test_a_pool_at_its_quota_is_told(good: Evidence) -> None:
+    told = judged(scenes.spilled_over, good).detail
+    assert told == f"{H100} (AccountLowPriorityCoreQuotaReached), so to {T4}"
+
+
+def test_a_training_that_went_to_its_preferred_pool(good: Evidence) -> None:
+    first, _ = tasks(good, "training")
+    moved = tuple(replace(task, pool_id=H100) if task == first else task for task in good.tasks)
+    assert f"it went to {H100}" in judged(scenes.spilled_over, replace(good, tasks=moved)).detail
+    elsewhere = tuple(replace(task, pool_id="spare") if task == first else task for task in good.tasks)
+    assert "spare is no pool for training" in judged(scenes.spilled_over, replace(good, tasks=elsewhere)).detail
+
+
+def test_a_training_that_went_elsewhere_although_its_pool_could_grow(good: Evidence) -> None:
+    check = judged(scenes.spilled_over, without_quota_errors(H100)(good))
+    assert (check.ok, check.detail) == (False, f"{H100} was not at its quota")
+    # a resize that still goes on says nothing of a quota
+    first, _ = tasks(good, "training")
+    resizing = with_event("pool_resizing", after="task_created", task=first.task_id, pool=H100)
+    assert not judged(scenes.spilled_over, resizing(good)).ok
+
+
+def test_a_training_that_went_to_a_pool_at_its_quota(good: Evidence) -> None:
+    first, _ = tasks(good, "training")
+    full = with_event("pool_steady", "task_created", task=first.task_id, pool=T4, errors=["AccountCoreQuotaReached"])
+    check = judged(scenes.spilled_over, full(good))
+    assert (check.ok, check.detail) == (False, f"{T4} was at its quota, too")
+
+
+def test_a_layer_that_never_waited(good: Evidence) -> None:
+    check = judged(scenes.waited_for_capacity, with_log_without("imageryprep", WAITING)(good))
+    assert (check.ok, "never said" in check.detail) == (False, True)
+
+
+@pytest.mark.parametrize("pool_id", [H100, T4])
+def test_a_layer_that_waited_although_a_pool_could_grow(good: Evidence, pool_id: str) -> None:
+    check = judged(scenes.waited_for_capacity, without_quota_errors(pool_id)(good))
+    assert f"{pool_id} was not at its quota when it began to wait" in check.detail
+
+
+def test_a_layer_that_waited_and_never_ran(good: Evidence) -> None:
+    (task,) = tasks(good, "imageryprep", 1)
+    never = replace(good, tasks=tuple(one for one in good.tasks if one != task))
+    assert "0 tasks instead of 1" in judged(scenes.waited_for_capacity, never).detail
+    unfinished = without_events("task_completed", task_id=task.task_id)(good)
+    assert "did not succeed" in judged(scenes.waited_for_capacity, unfinished).detail
+
+
+def test_a_layer_whose_task_was_there_before_it_waited(good: Evidence) -> None:
+    (task,) = tasks(good, "imageryprep", 1)
+    early = good.requests[1].asked_at.isoformat()
+    events = tuple(
+        {**event, "time": early} if (event["event"], event.get("task")) == ("task_created", task.task_id) else event
+        for event in good.events
+    )
+    check = judged(scenes.waited_for_capacity, replace(good, events=events))
+    assert "added before it waited" in check.detail
+
+
+def test_a_layer_that_was_sent_to_a_pool_at_its_quota(good: Evidence) -> None:
+    (task,) = tasks(good, "imageryprep", 1)
+    full = next(event for event in good.select("pool_steady") if event.get("errors"))
+    late = {**full, "pool": task.pool_id, "time": good.select("task_created", task_id=task.task_id)[0]["time"]}
+    check = judged(scenes.waited_for_capacity, replace(good, events=(*good.events, late)))
+    assert f"{task.pool_id} was still at its quota" in check.detail
+
+
+def test_two_losses_are_told(good: Evidence) -> None:
+    assert judged(scenes.preempted_twice, good).detail == f"on {T4}, then on {H100}; 2 tasks, 3 runs"
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_a_training_that_lost_its_node_once_only(good: Evidence, attempt: int) -> None:
+    task = tasks(good, "training")[attempt]
+    check = judged(scenes.preempted_twice, without_events("run_lost", task_id=task.task_id)(good))
+    assert "1 losses instead of 2" in check.detail
+
+
+def test_a_training_that_did_not_run_again(good: Evidence) -> None:
+    _, second = tasks(good, "training")
+    last = good.select("task_started", task_id=second.task_id)[-1]
+    check = judged(scenes.preempted_twice, replace(good, events=tuple(event for event in good.events if event != last)))
+    assert "did not run again after each loss" in check.detail
+    failed = without_events("task_completed", task_id=second.task_id)(good)
+    assert "its last task did not succeed" in judged(scenes.preempted_twice, failed).detail
+
+
+def test_how_much_was_lost_may_be_told(good: Evidence) -> None:
+    told = good.model["statusMessage"].replace("Interrupted, waiting", "Interrupted after 3 h 12 min, waiting")
+    assert told != good.model["statusMessage"]
+    assert judged(scenes.preempted_twice, with_model(statusMessage=told)(good)).ok
+
+
+def test_losses_that_hastes_page_does_not_show(good: Evidence) -> None:
+    check = judged(scenes.preempted_twice, with_log_without("training", WAITING_AGAIN)(good))
+    assert (check.ok, f"said {WAITING_AGAIN.pattern!r} 0 times" in check.detail) == (False, True)
+
+
 def test_a_doubled_task(good: Evidence) -> None:
     """A second task of the same training, alive together with the first."""
     _, second = tasks(good, "training")
@@ -218,9 +361,11 @@ def test_a_redacted_signature_is_no_leak(good: Evidence) -> None:
 
 
 def test_a_second_label_project(good: Evidence) -> None:
-    label_project = next(name for name in good.blob_names if "/labels_" in name and "/artifacts/" not in name)
-    twin = label_project.replace(".json", "-2.json")
-    assert not judged(checks.follow_ups_once, replace(good, blob_names=(*good.blob_names, twin))).ok
+    label_projects = [name for name in good.blob_names if "/labels_" in name and "/artifacts/" not in name]
+    assert len(label_projects) == 2
+    for label_project in label_projects:
+        twin = label_project.replace(".json", "-2.json")
+        assert not judged(checks.follow_ups_once, replace(good, blob_names=(*good.blob_names, twin))).ok
     assert not judged(checks.follow_ups_once, without_blob("/labels_")(good)).ok
 
 
@@ -247,7 +392,7 @@ def test_an_inference_job_that_nobody_ran(good: Evidence) -> None:
 
 
 def test_a_demo_that_never_got_anywhere_fails_every_check() -> None:
-    nothing = Evidence("tenanta", (), {}, {}, (), (), (), (), (), trouble="the layer is Failed")
+    nothing = Evidence("tenanta", (), (), {}, (), (), (), (), (), trouble="the layer is Failed")
     summary = summarize(nothing, checks.run_checks(nothing))
     assert summary["ok"] is False
     assert [check["name"] for check in summary["checks"] if check["ok"]] == []
@@ -258,13 +403,14 @@ def test_the_summary(good: Evidence) -> None:
     assert summary["ok"] is True
     assert [(job["kind"], job["state"], len(job["attempts"])) for job in summary["jobs"]] == [
         ("imageryprep", "Processed", 1),
+        ("imageryprep", "Processed", 1),
         ("training", "Processed", 2),
         ("inference", "Processed", 1),
         ("inference", "Processed", 1),
     ]
-    first, second = summary["jobs"][1]["attempts"]
-    assert (first["pool"], first["outcome"]) == ("h100-pool", "preempted, ended by the worker")
-    assert (second["pool"], second["outcome"]) == ("t4-pool", "succeeded")
+    first, second = summary["jobs"][2]["attempts"]
+    assert (first["pool"], first["outcome"]) == (T4, "preempted, ended by the worker")
+    assert (second["pool"], second["outcome"]) == (H100, "preempted, run again, succeeded")
     assert first["queued_at"] <= first["started_at"] < first["ended_at"] < second["queued_at"]
     assert set(summary) == {"ok", "jobs", "checks"}
     assert set(summary["jobs"][0]) == {"kind", "tenant", "entity", "state", "attempts", "seconds"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from local.demo.deployed_pools import deployed_pools
 from tests.stack.waiting import DEADLINE_SECONDS, processes_naming, until
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
@@ -35,19 +36,25 @@ def demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
 def test_the_demo_goes_well(tmp_path: Path) -> None:
     code, summary, output = demo(tmp_path, "--task-seconds", "4")
     assert (code, summary["ok"]) == (0, True), output
-    assert [job["kind"] for job in summary["jobs"]] == ["imageryprep", "training", "inference", "inference"]
+    kinds = ["imageryprep", "imageryprep", "training", "inference", "inference"]
+    assert [job["kind"] for job in summary["jobs"]] == kinds
     assert {job["state"] for job in summary["jobs"]} == {"Processed"}
-    assert [[attempt["pool"] for attempt in job["attempts"]] for job in summary["jobs"]][1] == ["h100-pool", "t4-pool"]
+    pools = deployed_pools()
+    assert [attempt["pool"] for attempt in summary["jobs"][2]["attempts"]] == [pools.t4, pools.h100]
     assert all(check["ok"] for check in summary["checks"])
     assert list((tmp_path / "outputs").rglob("last.ckpt"))
     assert str(tmp_path / "outputs") in output
-    assert "Azure takes the training's node" in output
+    spilled, waited = "queued     t4 ", "waiting    -  "
+    at_quota = "h100: is at its quota (AccountLowPriorityCoreQuotaReached)"
+    for row in (spilled, waited):
+        assert [line for line in output.splitlines() if row in line and at_quota in line], row
+    assert output.count("Azure takes the training's node") == 2
 
 
 def test_a_demo_that_takes_too_long_fails(tmp_path: Path) -> None:
     code, summary, output = demo(tmp_path, "--step-seconds", "0")
     assert (code, summary["ok"]) == (1, False)
-    assert "waited 0 s in vain for imageryprep" in summary["checks"][0]["detail"]
+    assert "waited 0 s in vain for h100 to be at its quota" in summary["checks"][0]["detail"]
     assert "broken off" in output
 
 

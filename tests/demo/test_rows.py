@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from local.demo.evidence import Request
-from local.demo.rows import Row, row
+from local.demo.rows import Row, row, with_short_names
 from local.demo.table import PlainLines, table
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -68,6 +68,21 @@ def test_plain_lines_tell_changes_only(capsys: pytest.CaptureFixture[str]) -> No
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 2
     assert "queued" in told[0] and "running" in told[1] and "moved" in told[1]
+
+
+def test_why_a_pool_was_chosen_and_the_others_were_not() -> None:
+    placement = {"pool_id": "t4-pool", "task_id": "trn-1", "why": "can grow", "rejected": ["h100-pool: is full"]}
+    chosen = row(TRAINING, None, MODEL, [live(reason="can grow", placement=placement)], [])
+    assert chosen.reason == "can grow; h100-pool: is full"
+    later = row(TRAINING, None, MODEL, [live(reason="running since noon", placement=placement)], [])
+    assert later.reason == "running since noon"
+
+
+def test_a_title_and_short_names() -> None:
+    titled = row(replace(TRAINING, title="training, the second"), None, MODEL, [live(reason="left h100-pool")], [])
+    assert titled.work == "training, the second"
+    shown = with_short_names(titled, {"t4-pool": "t4", "h100-pool": "h100"})
+    assert (shown.pool, shown.reason) == ("t4", "left h100")
 
 
 def test_the_table_has_a_line_per_request() -> None:
