@@ -75,7 +75,7 @@ class App:
                 try:
                     part()
                 except Exception as error:  # none of them must keep the others from their turn; raised below
-                    log.exception("part of the timer's run failed", part=part.__name__.strip("_"))
+                    log.exception("part of the run failed", part=part.__name__.strip("_"))
                     faults.append(error)
             if faults:
                 raise ExceptionGroup("the timer's run", faults)

@@ -104,7 +104,7 @@ var alerts = [
   {
     name: 'worker-fault'
     description: 'The timer could not deal with a record, did not get through, or met a task that nobody knows.'
-    query: '${lines} | where event in ("record not looked at", "orphan task", "tick cut short", "completed task not reconciled; Batch forgets it after 7 days", "HASTE\'s record is not a JSON object")'
+    query: '${lines} | where event in ("record not looked at", "part of the run failed", "orphan task", "tick cut short", "completed task not reconciled; Batch forgets it after 7 days", "HASTE\'s record is not a JSON object")'
     threshold: 0
     missing: false
     every: 'PT30M'

@@ -46,6 +46,7 @@ def test_recovery_is_measured_from_the_preemption_to_the_run_in_another_pool() -
 
 def test_a_submission_is_counted_by_type() -> None:
     figure = calls.per_submit()
+    assert figure.is_met, figures.table([figure])
     assert "1 Batch create_task" in figure.detail
     by_type = figure.detail.partition("of these: ")[2].partition(" (")[0].split(", ")
     assert sum(float(part.split()[0]) for part in by_type) == figure.value
