@@ -77,6 +77,10 @@ class Books:
         for entity, record in records.items():
             self._look_at_record(entity, record)
 
+    def wish_of(self, task: str) -> Wish | None:
+        """The request whose task it is; None if it is none of these."""
+        return self.wishes.get(self._request_of.get(task, ""))
+
     def _add(self, wish: Wish) -> None:
         self.wishes[wish.request_id] = wish
         for attempt in range(1, _MOST_ATTEMPTS):

@@ -13,7 +13,7 @@ from shared.kinds import Kind
 FAULTY_SECONDS = 1800.0
 POOLS = ("h100", "t4")
 
-_ANSWERS: tuple[dict[str, Any], ...] = (
+ANSWERS: tuple[dict[str, Any], ...] = (
     {"status": 429, "code": "TooManyRequests"},
     {"status": 429, "code": "TooManyRequests", "retry_after": 15},
     {"status": 503},
@@ -23,7 +23,7 @@ _ANSWERS: tuple[dict[str, Any], ...] = (
     {"drop_connection": True, "when": "after"},
     {"status": 403, "code": "AuthorizationFailure"},
 )
-_OPERATIONS: tuple[dict[str, Any], ...] = (
+OPERATIONS: tuple[dict[str, Any], ...] = (
     {},
     {"method": "POST"},
     {"method": "GET"},
@@ -127,7 +127,7 @@ def _trouble(chance: random.Random) -> Trouble:
 
 
 def _answers(chance: random.Random) -> dict[str, Any]:
-    rule = chance.choice(_OPERATIONS) | chance.choice(_ANSWERS)
+    rule = chance.choice(OPERATIONS) | chance.choice(ANSWERS)
     if chance.random() < 0.5:
         rule |= {"probability": chance.choice((0.2, 0.5)), "seed": chance.randrange(1000)}
     return {"rule": rule, "seconds": chance.choice((20.0, 90.0, 250.0))}
