@@ -205,7 +205,7 @@ def told_interruption(record: Record) -> str:
     """What became of this attempt, for the user: `Interrupted after 3 h 12 min`. That work is lost."""
     loss = record.losses[-1] if record.losses else None
     if loss is None or loss.attempt != record.attempt:
-        return "Not started"
+        return "Interrupted" if record.node_run is not None else "Not started"
     minutes = int((loss.noticed_at - loss.started_at).total_seconds()) // 60
     if minutes < 1:
         return "Interrupted"

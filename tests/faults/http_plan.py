@@ -145,8 +145,14 @@ def _preempts(chance: random.Random, works: int) -> dict[str, Any]:
     options = {
         "state": chance.choice(("preempted", "preempted", "unusable")),
         "return_after_seconds": chance.choice((None, 1, 5)),
-        "requeue_after_seconds": chance.choice((0, 0, 6)),
+        "requeue_after_seconds": chance.choice((0, 0, 3)),
     }
+    return {"work": chance.randrange(works), "options": options}
+
+
+def _preempts_unnoticed(chance: random.Random, works: int) -> dict[str, Any]:
+    """Batch says for long that the task runs, and only then can it be ended."""
+    options = {"return_after_seconds": 20, "requeue_after_seconds": 15}
     return {"work": chance.randrange(works), "options": options}
 
 
@@ -181,7 +187,8 @@ def _storage(chance: random.Random, _works: int) -> dict[str, Any]:
 #: How often of all, and the facts.
 _TROUBLES: dict[str, tuple[int, Callable[[random.Random, int], dict[str, Any]]]] = {
     "answers": (5, _answers),
-    "preempts": (7, _preempts),
+    "preempts": (5, _preempts),
+    "preempts_unnoticed": (3, _preempts_unnoticed),
     "touches_task": (4, _touches),
     "touches_job": (1, _touches),
     "ends_job_at_quota": (0, _ends_job_at_quota),
@@ -198,8 +205,8 @@ _AT = {
     "ends_job_at_quota": (FAULTY_SECONDS - 12, FAULTY_SECONDS - 5),
 }
 #: What HASTE's API is asked for as soon as the trouble has hit something.
-_THEN: dict[str, tuple[str | None, ...]] = {
-    "preempts": (None, "start", "cancel"),
+_THEN: dict[str, tuple[str, ...]] = {
+    "preempts_unnoticed": ("start", "cancel"),
     "write_comes_late": ("start", "start", "start", "cancel"),
 }
 TROUBLES = tuple(_TROUBLES)

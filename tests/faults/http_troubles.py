@@ -123,18 +123,22 @@ class Troubles:
         job, task = target.place
         return self._admin("POST", f"/jobs/{job}/tasks/{task}/preempt", options)
 
+    preempts_unnoticed = preempts  # the plan says for how long
+
     def touches_task(self, target: Target, action: str) -> bool:
         """Somebody deletes or terminates the task."""
         place = target.place
         return place is not None and self._by_hand(action, f"/jobs/{place[0]}/tasks/{place[1]}")
 
     def touches_job(self, target: Target, action: str) -> bool:
-        """Somebody deletes or terminates the task's Batch job, with all the other tasks in it."""
-        return target.place is not None and self._by_hand(action, f"/jobs/{target.place[0]}")
+        """Somebody deletes or terminates the task's Batch job, or another one, with all the tasks in it."""
+        jobs = [str(job["id"]) for job in self.batch.world()["jobs"] if job["state"] == "active"]
+        jobs.sort(key=lambda job: target.place is None or job != target.place[0])
+        return bool(jobs) and self._by_hand(action, f"/jobs/{jobs[0]}")
 
     def ends_job_at_quota(self, target: Target, times: int) -> bool:
         """The job is terminated, and the quota of jobs is used up so often when another is to be made."""
-        if target.place is None or not self._by_hand("terminate", f"/jobs/{target.place[0]}"):
+        if not self.touches_job(target, "terminate"):
             return False
         self.rules.add({**_QUOTA, "times": times})
         return True

@@ -9,7 +9,7 @@ import pytest
 
 from local.batch import control
 from shared import recovery
-from shared.protocol.record import Loss, State
+from shared.protocol.record import Loss, NodeRun, State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.values import NOON, record
 from tests.recovery.trainings import two_pools
@@ -40,6 +40,11 @@ def test_the_loss_of_an_earlier_attempt_is_not_told_again() -> None:
     moved = replace(record(State.ENDING), losses=(loss,), attempt=2)
     assert recovery.told_interruption(moved) == "Not started"
     assert recovery.told_interruption(record(State.ENDING)) == "Not started"
+
+
+def test_one_that_ran_and_was_ended_by_somebody_was_interrupted() -> None:
+    ran = replace(record(State.ENDING), node_run=NodeRun("n", NOON))
+    assert recovery.told_interruption(ran) == "Interrupted"
 
 
 def test_the_attempt_that_follows_says_how_much_was_lost() -> None:
