@@ -6,7 +6,7 @@ Bounded: what is left over is done by the next run. Everything here may be repea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -41,10 +41,11 @@ class OldBlobs(Protocol):
 
 def tidy(worker: Worker, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
     """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them."""
+    own = {job.job_id: job for job in jobs}
     live = list(worker.ledger.live())
     for_tasks = {one.job_id for one in live if one.job_id is not None}
-    _end_old_jobs(worker, [job for job in jobs if job.job_id not in for_tasks])
-    _look_at_live_jobs(worker, live)
+    _end_old_jobs(worker, [job for job in own.values() if job.job_id not in for_tasks])
+    _look_at_live_jobs(worker, live, own)
     _expire(blobs, worker.now())
 
 
@@ -66,8 +67,8 @@ def _end_old_jobs(worker: Worker, unnamed: Iterable[JobView]) -> None:
         log.info("Batch job of an earlier week", batch_job=job.job_id, fate=verdict.fate, why=verdict.why)
 
 
-def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary]) -> None:
-    """Each job that holds a task of a live record: is it disabled, and has the task completed days ago?"""
+def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary], own: Container[str]) -> None:
+    """Each job that holds a task of a live record: has HASTE disabled it, and has the task completed days ago?"""
     by_job: dict[str, dict[str, LiveSummary]] = {}
     for one in live:
         if one.state in (State.PLACED, State.ENDING) and one.job_id is not None and one.task_id is not None:
@@ -75,7 +76,8 @@ def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary]) -> None:
     for job_id, named in list(by_job.items())[:MOST_JOBS]:
         try:
             ours = [task for task in worker.batch.tasks(job_id) if task.task_id in named]
-            _enable_if_hastes(worker, job_id, ours)
+            if job_id not in own:
+                _enable_if_hastes(worker, job_id, ours)
         except WorkerError as error:
             log.warning("Batch job not looked at", batch_job=job_id, error=str(error))
             continue

@@ -194,7 +194,7 @@ _TROUBLES: dict[str, tuple[int, Callable[[random.Random, int], dict[str, Any]]]]
     "ends_job_at_quota": (0, _ends_job_at_quota),
     "messages_come_twice": (2, _comes_twice),
     "write_comes_late": (0, _comes_late),
-    "kills_host": (0, _kills),
+    "kills_host": (1, _kills),
     "host_stands_still": (0, _stands),
     "storage_is_away": (0, _storage),
 }
