@@ -44,8 +44,9 @@ def blame(worker: Worker, record: Record, task: TaskView, readings: Readings) ->
     while more may come the question is open for a minute, so that the first user is not told of a failure before the
     last one tells whose fault it is.
     """
-    if record.placement is None or not _failed_at_once(task):
+    if not _failed_at_once(task):
         return Blame.PROGRAM
+    assert record.placement is not None
     assert task.node_id is not None
     assert task.ended_at is not None
     pool_id, node_id = record.placement.pool_id, task.node_id
@@ -149,6 +150,6 @@ def _revive(worker: Worker, view: PoolView) -> None:
 
 
 def _cool_down(worker: Worker, pool_id: str, why: str) -> None:
-    until = worker.now() + next(iter(worker.recovery.values())).pool_cool_down
+    until = worker.now() + worker.pool_cool_down
     worker.notes.update(lambda notes: notes.with_cool_down(pool_id, until, why))
     log.error("pool demoted", pool=pool_id, why=why, until=until.isoformat())

@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 #: A HASTE record that is not there yet is looked for this often.
 _LOOK_AGAIN = timedelta(seconds=5)
 #: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
-AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
+_AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -46,7 +46,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         except Refused as refusal:
             return _refused(worker, version, refusal)
         if worker.limits.most_live_tasks and not readings.may_admit:
-            return wait(worker, version, AWAITS_ADMISSION, timedelta(0))
+            return wait(worker, version, _AWAITS_ADMISSION, timedelta(0))
         ahead = _ahead(record, readings)
         if ahead:
             why = f"{ahead} older jobs of its class wait for a place: they are tried first"

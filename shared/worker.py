@@ -141,3 +141,8 @@ class Worker:
     file_names: FileNames = field(default_factory=FileNames)
     turn: Turn = field(default_factory=Turn)
     queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))
+
+    @property
+    def pool_cool_down(self) -> timedelta:
+        """How long a pool comes last: one setting, so that every kind's policy has the same."""
+        return next(iter(self.recovery.values())).pool_cool_down

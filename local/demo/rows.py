@@ -61,10 +61,14 @@ def row(
 
 def with_short_names(shown: Row, names: Mapping[str, str]) -> Row:
     """The row with pools called by `names`, from their ids, for lines that a person can read."""
-    pool, reason = shown.pool, shown.reason
+    return replace(shown, pool=shortened(shown.pool, names), reason=shortened(shown.reason, names))
+
+
+def shortened(text: str, names: Mapping[str, str]) -> str:
+    """The text with pools called by `names`, from their ids."""
     for pool_id, name in names.items():
-        pool, reason = pool.replace(pool_id, name), reason.replace(pool_id, name)
-    return replace(shown, pool=pool, reason=reason)
+        text = text.replace(pool_id, name)
+    return text
 
 
 def _reason(entry: Mapping[str, Any], placed: Mapping[str, Any]) -> str:

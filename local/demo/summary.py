@@ -11,6 +11,7 @@ from typing import Any
 from local.demo.attempts import attempts
 from local.demo.checks import Check
 from local.demo.evidence import Evidence
+from local.demo.rows import shortened
 
 
 def summarize(evidence: Evidence, checks: Iterable[Check]) -> dict[str, Any]:
@@ -51,7 +52,4 @@ def told(summary: dict[str, Any], short_names: Mapping[str, str]) -> str:
     lines += [
         f"  {'ok  ' if check['ok'] else 'FAIL'}  {check['name']}: {check['detail']}" for check in summary["checks"]
     ]
-    text = "\n".join(lines)
-    for pool_id, name in short_names.items():
-        text = text.replace(pool_id, name)
-    return text
+    return shortened("\n".join(lines), short_names)

@@ -12,7 +12,7 @@ from azure.storage.blob import (
     ContainerSasPermissions,
     generate_container_sas,
 )
-from azure.storage.queue import QueueServiceClient
+from azure.storage.queue import QueueMessage, QueueServiceClient
 
 from local.producer.records import Record
 
@@ -76,9 +76,12 @@ class HasteStorage:
         """Names that start with ``prefix``, in order."""
         return list(self._container.list_blob_names(name_starts_with=prefix))
 
-    def put_message(self, queue_name: str, record: Record, *, delay_seconds: int) -> None:
-        """Send the record as JSON text, visible after ``delay_seconds``; makes the queue if it is missing."""
+    def put_message(self, queue_name: str, record: Record, *, delay_seconds: int) -> QueueMessage:
+        """Send the record as JSON text, visible after ``delay_seconds``; makes the queue if it is missing.
+
+        Returns the message as storage has taken it, with its id and time.
+        """
         queue = self._queues.get_queue_client(queue_name)
         with contextlib.suppress(ResourceExistsError):
             queue.create_queue()
-        queue.send_message(json.dumps(record), visibility_timeout=delay_seconds)
+        return queue.send_message(json.dumps(record), visibility_timeout=delay_seconds)

@@ -13,7 +13,7 @@ _LINK = re.compile(r"\[[^\]\n]+\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 _OWN_PATH = re.compile(r"(?:shared|local|tests|docs|infra|operate|bench)/[\w./-]*\w|[\w-]+\.(?:py|md|json|toml|txt)")
 #: Named as what a reader makes, or a running program does.
-_MADE = {"local.settings.json", "summary.json", "world.json"}
+_MADE = {"local.settings.json", "pools.json", "summary.json", "world.json"}
 
 
 @pytest.mark.parametrize("page", pages(), ids=name)

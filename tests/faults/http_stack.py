@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 from azure.storage.blob import BlobServiceClient
-from azure.storage.queue import QueueServiceClient
+from azure.storage.queue import QueueMessage, QueueServiceClient
 from rasterio.crs import CRS
 from rasterio.transform import from_origin
 
@@ -137,16 +136,15 @@ class NotingStorage(HasteStorage):
 
     def __init__(self, connection: str) -> None:
         blobs = BlobServiceClient.from_connection_string(connection)
-        self._service = QueueServiceClient.from_connection_string(connection)
-        super().__init__(blobs, self._service, CONTAINER)
+        super().__init__(blobs, QueueServiceClient.from_connection_string(connection), CONTAINER)
         self.sent: list[Sent] = []
 
-    def put_message(self, queue_name: str, record: Record, *, delay_seconds: int) -> None:
+    def put_message(self, queue_name: str, record: Record, *, delay_seconds: int) -> QueueMessage:
         """As HASTE's, with a note."""
-        queue = self._service.get_queue_client(queue_name)
-        message = queue.send_message(json.dumps(record), visibility_timeout=delay_seconds)
+        message = super().put_message(queue_name, record, delay_seconds=delay_seconds)
         assert message.inserted_on is not None
         self.sent.append(Sent(queue_name, message.id, message.inserted_on))
+        return message
 
 
 @dataclass(frozen=True)
