@@ -54,14 +54,14 @@ NAMED = "b41f7a90-5c2d-4f68-a1e3-8d9c0e7b6a52"
         (NAMED, "mine", NAMED),
         (NAMED, "other", "0"),
         ("b41f7a90-5c2d-4f68-a1e3-8d9c0e7b6a53", "mine", "0"),
-        ("../x", "mine", "0"),
+        ("9-is-no-guid", "mine", "0"),
         ("", "mine", "0"),
     ],
     ids=["of this layer", "of another layer", "not there", "no id", "not named"],
 )
 def test_the_one_that_the_model_names_is_read_if_it_is_of_this_layer(named: str, layer_id: str, expected: str) -> None:
     blobs = MemoryBlobs()
-    for name, layer in (("0", "mine"), (NAMED, layer_id)):
+    for name, layer in (("0", "mine"), ("9-is-no-guid", "mine"), (NAMED, layer_id)):
         blobs.content[f"{samples.FOLDER}/labels_{name}.json"] = json.dumps({"id": name, "imageLayerId": layer}).encode()
     found = labels.find_label_project(blobs, samples.PROJECT_ID, "mine", named)
     assert found is not None and found["id"] == expected

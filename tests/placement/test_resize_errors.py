@@ -160,7 +160,10 @@ def test_quota_here_and_no_capacity_there_is_left_to_batch() -> None:
         (counts("h100"), failed("h100", QUOTA[0])),
         (counts("t4"), failed("t4", "AllocationFailed")),
     )
-    assert route(BOTH, mixed, around()).pool_id == "h100"
+    decision = route(BOTH, mixed, around())
+    assert decision.pool_id == "h100"
+    assert "is at its quota (AccountCoreQuotaReached)" in decision.why, "its own trouble is told as well"
+    assert "t4: found no capacity (AllocationFailed)" in decision.rejected
 
 
 def test_a_pool_that_is_busy_is_better_than_one_at_its_quota() -> None:

@@ -130,6 +130,18 @@ def test_a_program_that_fails_alone_is_judged_at_once_and_beside_others_within_a
     assert story.live_of("3").attempt == 1
 
 
+def test_one_that_is_being_ended_anyway_waits_for_no_judgement() -> None:
+    story = one_wide_node()
+    start(story, "1", "2")
+    story.fault(operation="terminate_task", status=503)
+    story.deliver(story.message("c1", "Cancelled", story.live_of("1").entity, modelId="1"))
+    story.tick(1)
+    job, task = next(one for one in story.world.runner.running() if one[1] == story.live_of("1").run().task_id)
+    story.world.runner.finish(job, task, PERMISSION_DENIED)
+    story.tick(1)
+    assert story.shown_of("1")["status"] == "Cancelled"
+
+
 @pytest.mark.parametrize("models", ["1", "12"])
 def test_fewer_are_their_users_affair(models: str) -> None:
     story = one_wide_node()
