@@ -6,53 +6,83 @@ A timer does this, not triggers: a failing trigger on a poison queue would hide 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import structlog
 
-from shared import adopting
-from shared.errors import InvalidMessage
-from shared.haste.messages import Wish, parse_message
+from shared import accepting, adopting
+from shared.errors import Conflict, InvalidMessage, Transient
+from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.haste.workload import Outcome, Result, Run
-from shared.kinds import Kind
+from shared.kinds import Entity, Kind
 from shared.rejected import Rejected
-from shared.storage.queues import QueueReader
+from shared.retry import at_most
+from shared.storage.queues import QueueReader, TakenMessage
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
 _MOST_AT_ONCE = 32
+#: After this no call is begun: the timer has jobs to look after. A message that was taken comes back in a minute.
+_MOST_SECONDS = 30
 _SENTENCE = "The request could not be taken in; please start it again"
 
 
 def empty(worker: Worker, rejected: Rejected, queues: QueueReader, names: Mapping[str, Kind | None]) -> None:
-    """Keep and account for what lies in the poison queues. `names`: queue -> HASTE kind, None for our own queue."""
-    for queue_name, kind in names.items():
-        poison_name = f"{queue_name}-poison"
-        for message in queues.take(poison_name, _MOST_AT_ONCE):
-            body = message.text.encode()
-            reason = "it failed too often"
-            if kind is not None:
+    """Keep and account for what lies in the poison queues. `names`: queue -> HASTE kind, None for our own queue.
+
+    A message that cannot be dealt with now comes back, and keeps the others from nothing; what went wrong unexpectedly
+    is raised at the end.
+    """
+    faults: list[Exception] = []
+    with at_most(_MOST_SECONDS):
+        for queue_name, kind in names.items():
+            for message in queues.take(f"{queue_name}-poison", _MOST_AT_ONCE):
                 try:
-                    reason = _account_for(worker, kind, message.message_id, body)
-                except InvalidMessage as invalid:
-                    reason = invalid.reason
-            rejected.keep(queue_name, message.message_id, body, f"from {poison_name}: {reason}")
-            queues.delete(message)
+                    reason = _account_for(worker, kind, message)
+                    text = f"from {message.queue_name}: {reason}"
+                    rejected.keep(queue_name, message.message_id, message.text.encode(), text)
+                    queues.delete(message)
+                except (Conflict, Transient) as error:
+                    log.warning("left for a later run", message=message.message_id, error=str(error))
+                except Exception as error:  # it must not stop the others; raised below
+                    log.exception("message not looked at", message=message.message_id)
+                    faults.append(error)
+    if faults:
+        raise ExceptionGroup("messages in poison queues that could not be looked at", faults)
 
 
-def _account_for(worker: Worker, kind: Kind, message_id: str, body: bytes) -> str:
+def _account_for(worker: Worker, kind: Kind | None, message: TakenMessage) -> str:
     """What the message's request has come to; a request that never became a job is shown as failed."""
-    parsed = parse_message(body, kind)
+    if kind is None:
+        return "it failed too often"
+    try:
+        parsed = parse_message(message.text.encode(), kind)
+        return _account_for_request(worker, parsed, message)
+    except InvalidMessage as invalid:  # the message, or the record of HASTE's that it is about
+        return invalid.reason
+
+
+def _account_for_request(worker: Worker, parsed: HasteMessage, message: TakenMessage) -> str:
+    if parsed.wish is Wish.CANCEL:
+        return _cancel(worker, parsed.entity, message.message_id, message.inserted_on or worker.now())
     if worker.ledger.read(parsed.entity.key) is not None:
         return "its job is live and goes on"
     if parsed.wish is Wish.POLL:
         # no live record, so that it does not matter how long the message has been on its way
-        taken_over = adopting.adopt(worker, parsed, message_id, worker.now())
+        taken_over = adopting.adopt(worker, parsed, message.message_id, worker.now())
         return f"a poll message that failed too often; {'its task is taken over' if taken_over else 'nothing to do'}"
-    if parsed.wish is Wish.CANCEL:
-        return "a cancel message that failed too often; its job is not live"
     outcome = Outcome(Result.FAILED, _SENTENCE, worker.now())
     change = worker.workloads[parsed.entity.kind].finished(Run(parsed.entity, request_id=""), outcome)
     if worker.haste.show_failure(parsed.entity, change):
         return "it failed too often before it became a job; HASTE's record shows the failure"
     return "it failed too often; HASTE's record does not wait for it"
+
+
+def _cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> str:
+    """The copy is newer than the cancel was, so it counts only where nothing that came after it took its place."""
+    shown = worker.haste.shown(entity)
+    if shown is None or shown.status != "Cancelled":
+        return "a cancel message that failed too often; HASTE's record does not show a cancel any more"
+    accepting.cancel(worker, entity, cancel_id, asked)
+    return "a cancel message that failed too often; it has been carried out"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from azure.storage.queue import QueueServiceClient
 
 from local.stack.azurite import StorageAccount
 from shared import poison
+from shared.errors import NeedsOperator, Transient
 from shared.kinds import Kind
 from shared.protocol.record import State
 from shared.storage.queues import QueueReader, TakenMessage
@@ -110,6 +113,54 @@ def test_a_poll_message_of_haste_s_own_app_has_its_task_taken_over() -> None:
     story.until_done()
     assert (story.shown["status"], story.shown["taskId"]) == ("Processed", TASK)
     assert story.created() == [TASK]
+
+
+def test_a_cancel_that_failed_too_often_ends_its_job() -> None:
+    """HASTE's page says Cancelled; the GPU must not be busy with it for days."""
+    story, queues = Story(), Queues()
+    story.ask()
+    assert len(story.world.live_tasks()) == 1
+    story.world.save_record(TRAINING, status="Cancelled")
+    queues.put("train-queue", body("Cancelled"))
+    empty(story, queues)
+    assert "carried out" in kept_reason(story) and queues.left() == 0
+    story.until_done()
+    assert story.world.live_tasks() == []
+    assert story.shown["status"] == "Cancelled"
+
+
+def test_a_cancel_that_failed_too_often_does_not_end_a_newer_run() -> None:
+    """Its copy in the poison queue is newer than the run; HASTE's record shows that the user has gone on."""
+    story, queues = Story(), Queues()
+    story.ask()
+    queues.put("train-queue", body("Cancelled"))
+    empty(story, queues)
+    assert "not show a cancel" in kept_reason(story) and queues.left() == 0
+    story.tick()
+    assert len(story.world.live_tasks()) == 1
+    story.complete()
+    story.until_done()
+    assert story.shown["status"] == "Processed"
+
+
+def test_what_cannot_be_dealt_with_now_comes_back_and_keeps_no_other_message_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story, queues = Left(), Queues()
+    poll = body("InProgress", trainingJob={"jobId": JOB, "taskId": TASK})
+    for text in (poll, poll, "not JSON"):
+        queues.put("train-queue", text)
+    with monkeypatch.context() as patch:
+        for error in (Transient("Batch did not answer"), NeedsOperator("the role is missing")):
+            patch.setattr(story.world.haste, "read_with_etag", Mock(side_effect=error))
+            raises = pytest.raises(ExceptionGroup) if isinstance(error, NeedsOperator) else contextlib.nullcontext()
+            with raises:
+                empty(story, queues)
+            assert list(story.kept.blobs) == ["rejected/train-queue/id-2"]
+            assert queues.left() == 2
+    empty(story, queues)
+    assert queues.left() == 0 and len(story.kept.blobs) == 3
+    assert story.record.request.adopted_job_id == JOB
 
 
 @pytest.mark.parametrize(
