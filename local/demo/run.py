@@ -30,7 +30,6 @@ _SETTINGS = {
     "WATCH_SCHEDULE": "*/2 * * * * *",
     "WORKER_LATE_SAVE": "PT3S",
     "WORKER_PROGRESS_EVERY": "PT2S",
-    "WORKER_PREEMPTION_GRACE": "PT20S",
 }
 
 

@@ -93,7 +93,7 @@ class Scenario:
         )
         number = self._watch.note("training", model)
         self._user.asks_for_training(model)
-        self._until_in_the_middle(1)
+        self._until_well_under_way(1)
         return number
 
     def _lose_its_node(self, training: int) -> None:
@@ -104,15 +104,18 @@ class Scenario:
         self._watch.until("the training to wait for a node", lambda: self._said(training, WAITING_AGAIN))
         self._neighbour.leave(self._pools.h100)
         self._watch.say("the other tenant ends its tasks on h100: a node is free")
-        self._until_in_the_middle(2)
+        self._until_well_under_way(2)
         self._emulator.set_spot_nodes(self._pools.t4, None)
 
     def _lose_its_node_again(self, training: int) -> None:
         """On h100; a node comes, and Batch runs the same task once more."""
+        h100 = self._pools.h100
+        self._emulator.set_spot_nodes(h100, 0)
         node_id = self._preempt()
-        self._watch.say("Azure takes the training's node away a second time, on h100")
+        self._watch.say("Azure takes the training's node away a second time, on h100, and has no other there")
         self._watch.until("the training to wait again", lambda: len(self._said(training, WAITING_AGAIN)) > 1)
-        self._emulator.give_back(self._pools.h100, node_id)
+        self._emulator.set_spot_nodes(h100, None)
+        self._emulator.give_back(h100, node_id)
         self._watch.say("Azure has a node for h100 again; Batch runs the task there by itself")
 
     def _infer_again(self, training: int) -> None:
@@ -127,14 +130,14 @@ class Scenario:
         latest = self._runs("training")[-1]
         return self._emulator.preempt(str(latest["job"]), str(latest["task"]))
 
-    def _until_in_the_middle(self, run: int) -> None:
-        """Of the training's first run on a node, its second and so on: half of its time is over."""
+    def _until_well_under_way(self, run: int) -> None:
+        """Of the training's first run on a node, its second and so on: a third of its time is over."""
 
         def is_there() -> bool:
             runs = self._runs("training")
             if len(runs) < run:
                 return False
-            return (datetime.now(UTC) - parse_time(runs[-1]["time"])).total_seconds() > self._task_seconds / 2
+            return (datetime.now(UTC) - parse_time(runs[-1]["time"])).total_seconds() > self._task_seconds / 3
 
         self._watch.until("training to run on a node" if run == 1 else "training to run elsewhere", is_there)
 

@@ -34,7 +34,7 @@ def demo(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 @pytest.mark.timeout(400)
 def test_the_demo_goes_well(tmp_path: Path) -> None:
-    code, summary, output = demo(tmp_path, "--task-seconds", "4")
+    code, summary, output = demo(tmp_path, "--task-seconds", "6")
     assert (code, summary["ok"]) == (0, True), output
     kinds = ["imageryprep", "imageryprep", "training", "inference", "inference"]
     assert [job["kind"] for job in summary["jobs"]] == kinds
