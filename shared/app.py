@@ -24,6 +24,7 @@ from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
 from shared.lifetimes import sas_expiry
 from shared.placement.placer import LegacyNames, Placer, SharedNames
+from shared.readings import Readings
 from shared.recovery import Policy
 from shared.rejected import Rejected
 from shared.settings import Settings, load_settings
@@ -70,28 +71,29 @@ class App:
         with self.lease.held() as is_ours:
             if not is_ours:
                 return
+            readings = Readings(self.worker, by_list=True)
             faults: list[Exception] = []
             for part in (self._empty_poison_queues, self._watch, self._keep_house_sometimes):
                 try:
-                    part()
+                    part(readings)
                 except Exception as error:  # none of them must keep the others from their turn; raised below
                     log.exception("part of the run failed", part=part.__name__.strip("_"))
                     faults.append(error)
             if faults:
                 raise ExceptionGroup("the timer's run", faults)
 
-    def _empty_poison_queues(self) -> None:
+    def _empty_poison_queues(self, _readings: Readings) -> None:
         poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
 
-    def _watch(self) -> None:
-        watching.tick(self.worker, time.monotonic)
+    def _watch(self, readings: Readings) -> None:
+        watching.tick(self.worker, readings, time.monotonic)
 
     def queue_names(self) -> dict[str, Kind | None]:
         """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
         haste: dict[str, Kind | None] = {self.settings.queue_name(kind): kind for kind in Kind}
         return haste | {self.settings.worker_queue_name: None}
 
-    def _keep_house_sometimes(self) -> None:
+    def _keep_house_sometimes(self, readings: Readings) -> None:
         settings, worker = self.settings, self.worker
         now = worker.now()
         if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
@@ -100,13 +102,13 @@ class App:
         tenants_jobs = worker.batch.jobs_of(worker.tenant)
         if settings.shared_mode:
             usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
-            sweeping.sweep(worker, usable, may_end=True)
+            sweeping.sweep(worker, readings, usable, may_end=True)
         else:  # HASTE's own app and others may use these jobs
             jobs = {
                 worker.placer.job_id(kind, pool, worker.now()) for kind in Kind for pool in settings.pools_for(kind)
             }
-            sweeping.sweep(worker, sorted(jobs), may_end=False)
-        janitor.tidy(worker, tenants_jobs, self.own_blobs)
+            sweeping.sweep(worker, readings, sorted(jobs), may_end=False)
+        janitor.tidy(worker, readings, tenants_jobs, self.own_blobs)
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from shared.errors import Conflict, JobOver, WorkerError
 from shared.job_ends import Fate
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
+from shared.readings import Readings
 from shared.storage.blob_container import Version
 from shared.worker import Worker
 
@@ -39,22 +40,22 @@ class OldBlobs(Protocol):
         """Delete exactly this version. Raises Conflict."""
 
 
-def tidy(worker: Worker, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
-    """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them."""
+def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
+    """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them. Tasks are read as `readings` has them."""
     own = {job.job_id: job for job in jobs}
     live = list(worker.ledger.live())
     for_tasks = {one.job_id for one in live if one.job_id is not None}
-    _end_old_jobs(worker, [job for job in own.values() if job.job_id not in for_tasks])
-    _look_at_live_jobs(worker, live, own)
+    _end_old_jobs(worker, readings, [job for job in own.values() if job.job_id not in for_tasks])
+    _look_at_live_jobs(worker, readings, live, own)
     _expire(blobs, worker.now())
 
 
-def _end_old_jobs(worker: Worker, unnamed: Iterable[JobView]) -> None:
+def _end_old_jobs(worker: Worker, readings: Readings, unnamed: Iterable[JobView]) -> None:
     now = worker.now()
     old = [job for job in unnamed if job_ends.has_had_its_time(job, now)]
     for job in old[:MOST_JOBS]:
         try:
-            verdict = job_ends.judge(job, worker.batch.tasks(job.job_id), now)
+            verdict = job_ends.judge(job, list(readings.tasks(job.job_id).values()), now)
             if verdict.fate is Fate.END:
                 worker.batch.terminate_job(job.job_id)
             elif verdict.fate is Fate.DELETE:
@@ -67,7 +68,7 @@ def _end_old_jobs(worker: Worker, unnamed: Iterable[JobView]) -> None:
         log.info("Batch job of an earlier week", batch_job=job.job_id, fate=verdict.fate, why=verdict.why)
 
 
-def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary], own: Container[str]) -> None:
+def _look_at_live_jobs(worker: Worker, readings: Readings, live: Iterable[LiveSummary], own: Container[str]) -> None:
     """Each job that holds a task of a live record: has HASTE disabled it, and has the task completed days ago?"""
     by_job: dict[str, dict[str, LiveSummary]] = {}
     for one in live:
@@ -75,7 +76,7 @@ def _look_at_live_jobs(worker: Worker, live: Iterable[LiveSummary], own: Contain
             by_job.setdefault(one.job_id, {})[one.task_id] = one
     for job_id, named in list(by_job.items())[:MOST_JOBS]:
         try:
-            ours = [task for task in worker.batch.tasks(job_id) if task.task_id in named]
+            ours = [task for task in readings.tasks(job_id).values() if task.task_id in named]
             if job_id not in own:
                 _enable_if_hastes(worker, job_id, ours)
         except WorkerError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from shared import recovery
@@ -59,6 +59,10 @@ class Readings:
     def _task(self, job_id: str, task_id: str) -> TaskView | None:
         if not self._by_list:
             return self._batch.task(job_id, task_id)
+        return self.tasks(job_id).get(task_id)
+
+    def tasks(self, job_id: str) -> Mapping[str, TaskView]:
+        """The tasks of a job by id, as they were when first asked for. Raises JobOver, Transient or NeedsOperator."""
         if job_id not in self._tasks:
             try:
                 self._tasks[job_id] = {task.task_id: task for task in self._batch.tasks(job_id)}
@@ -67,7 +71,7 @@ class Readings:
         tasks = self._tasks[job_id]
         if isinstance(tasks, WorkerError):
             raise tasks
-        return tasks.get(task_id)
+        return tasks
 
     def calm_task(self, job_id: str, task_id: str, pool_id: str) -> TaskView | None:
         """The task if nothing about it or its node gives reason to look closer; None otherwise."""

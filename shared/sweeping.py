@@ -11,6 +11,7 @@ import structlog
 
 from shared.errors import JobOver
 from shared.protocol.record import State
+from shared.readings import Readings
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -18,33 +19,43 @@ log = structlog.get_logger(__name__)
 _OLD_ENOUGH = timedelta(minutes=30)
 
 
-def sweep(worker: Worker, job_ids: Iterable[str], *, may_end: bool) -> list[str]:
+def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end: bool) -> list[str]:
     """Ids of orphans in these Batch jobs; terminated if `may_end` (the jobs are this tenant's alone), else reported.
 
-    The tasks are listed first, then the ledger, so that a task just placed is never taken for one.
+    The tasks are listed first (by this run or before), then the ledger, so that a task just placed is never taken for
+    one; what looks like one is asked about once more, as it may have ended since.
     """
     old = worker.now() - _OLD_ENOUGH
     live: list[tuple[str, str]] = []
     for job_id in job_ids:
         try:
-            tasks = worker.batch.tasks(job_id)
+            tasks = readings.tasks(job_id)
         except JobOver:
             continue
         live += [
             (job_id, task.task_id)
-            for task in tasks
+            for task in tasks.values()
             if task.state != "completed" and task.created_at and task.created_at < old and _is_ours(task.task_id)
         ]
     if not live:
         return []
     named = {one.task_id for one in worker.ledger.live() if one.state in (State.PLACED, State.ENDING)}
-    orphans = [(job_id, task_id) for job_id, task_id in live if task_id not in named]
+    unnamed = [(job_id, task_id) for job_id, task_id in live if task_id not in named]
+    orphans = [(job_id, task_id) for job_id, task_id in unnamed if not _has_ended(worker, job_id, task_id)]
     for job_id, task_id in orphans:
         log.error("orphan task", batch_job=job_id, task=task_id, ended=may_end)
         if may_end:
             with contextlib.suppress(JobOver):  # the end of the job ends the task
                 worker.batch.terminate_task(job_id, task_id)
     return [task_id for _job_id, task_id in orphans]
+
+
+def _has_ended(worker: Worker, job_id: str, task_id: str) -> bool:
+    try:
+        task = worker.batch.task(job_id, task_id)
+    except JobOver:
+        return True
+    return task is None or task.state == "completed"
 
 
 def _is_ours(task_id: str) -> bool:

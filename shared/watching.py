@@ -27,15 +27,14 @@ _WOKEN_AGAIN_AFTER = timedelta(minutes=5)
 _MOST_OLDER = 20
 
 
-def tick(worker: Worker, monotonic_seconds: Callable[[], float]) -> int:
-    """Look at every live record that is due. Returns how many are live.
+def tick(worker: Worker, readings: Readings, monotonic_seconds: Callable[[], float]) -> int:
+    """Look at every live record that is due, by fresh readings. Returns how many are live.
 
     A record that cannot be dealt with now never keeps the others waiting; what went wrong unexpectedly is raised at
     the end, so that the invocation shows as failed.
     """
     until = monotonic_seconds() + MOST_SECONDS
     now = worker.now()
-    readings = Readings(worker, by_list=True)
     queued = QueuedTasks(worker, readings)
     live = readings.live()
     faults: list[Exception] = []

@@ -25,6 +25,7 @@ from shared.handling import QueueMessage
 from shared.haste import records
 from shared.haste.workload import Change, JsonObject, Outcome, Run, Workload
 from shared.kinds import Entity, Kind
+from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.handling.kept import KeptBlobs
 from tests.protocol.small_world import PROJECT, SmallWorkload, SmallWorld
@@ -258,7 +259,7 @@ class Tenant:
         (play or straight)(lambda: self._tick(began))
 
     def _tick(self, began: datetime) -> None:
-        watching.tick(self.worker, lambda: (self.now() - began).total_seconds())
+        watching.tick(self.worker, Readings(self.worker, by_list=True), lambda: (self.now() - began).total_seconds())
 
     def tick(self, after_seconds: float = 30) -> None:
         """Time passes, the timer runs, messages are delivered."""

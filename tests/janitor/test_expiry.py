@@ -12,6 +12,7 @@ from shared import janitor
 from shared.haste.workload import Outcome, Result
 from shared.ledger.blob_ledger import BlobLedger
 from shared.protocol.record import Done, State
+from shared.readings import Readings
 from shared.rejected import Rejected
 from shared.storage.blob_container import BlobContainer
 from tests.protocol.small_world import TRAINING, SmallWorld
@@ -44,7 +45,7 @@ def names(blobs: BlobContainer) -> list[str]:
 def tidy(blobs: BlobContainer, days: float) -> None:
     world = SmallWorld()
     world.clock.advance((datetime.now(UTC) + timedelta(days=days) - world.clock.now()).total_seconds())
-    janitor.tidy(world.worker, (), blobs)
+    janitor.tidy(world.worker, Readings(world.worker, by_list=True), (), blobs)
 
 
 def test_ends_cancels_and_rejected_messages_go_when_their_time_is_over(blobs: BlobContainer) -> None:
@@ -86,5 +87,5 @@ def test_an_entry_that_was_written_anew_since_the_list_is_kept(blobs: BlobContai
     filled(blobs)
     world = SmallWorld()
     world.clock.advance((datetime.now(UTC) + timedelta(days=31) - world.clock.now()).total_seconds())
-    janitor.tidy(world.worker, (), Anew())
+    janitor.tidy(world.worker, Readings(world.worker, by_list=True), (), Anew())
     assert names(blobs) == ["active", "done", "pools.json", "rejected", "timer.lease"]

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from shared import janitor
 from shared.protocol.record import State
+from shared.readings import Readings
 from shared.storage.blob_container import Version
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
@@ -40,7 +41,8 @@ class NoBlobs:
 def tidy(story: Story) -> list[dict[str, Any]]:
     """One run, and a while for Batch to do what it was asked for. The lines that were logged."""
     with capture_logs() as logs:
-        janitor.tidy(story.worker, story.worker.batch.jobs_of("tenant"), NoBlobs())
+        readings = Readings(story.worker, by_list=True)
+        janitor.tidy(story.worker, readings, story.worker.batch.jobs_of("tenant"), NoBlobs())
     story.world.batch_world.advance(10)
     return [dict(line) for line in logs]
 
@@ -230,6 +232,6 @@ def test_a_task_that_completed_days_ago_and_was_not_reconciled_is_told() -> None
 def test_a_run_with_nothing_to_do_asks_little() -> None:
     story = Story()
     before = len(story.events("request"))
-    janitor.tidy(story.worker, (), NoBlobs())
+    janitor.tidy(story.worker, Readings(story.worker, by_list=True), (), NoBlobs())
     assert len(story.events("request")) == before
     assert janitor.KEPT["done/"] == timedelta(days=15)

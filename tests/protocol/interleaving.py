@@ -17,6 +17,7 @@ from shared.handling import _advance as advance_gently
 from shared.kinds import Kind
 from shared.own_message import CancelLater, Resume, from_bytes
 from shared.protocol.record import Request, task_ids
+from shared.readings import Readings
 from tests.protocol.small_world import INFERENCE, TRAINING, SmallWorld
 from tests.protocol.stepping import Actor, Stepped
 
@@ -173,7 +174,7 @@ class Entity:
         def work() -> None:
             try:
                 if message is None:
-                    watching.tick(self.world.worker, lambda: 0.0)
+                    watching.tick(self.world.worker, Readings(self.world.worker, by_list=True), lambda: 0.0)
                 else:
                     message.handle()
             except _EXPECTED:

@@ -12,6 +12,7 @@ from shared.handling import QueueMessage
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, State, task_id
+from shared.readings import Readings
 from tests.handling.kept import KeptBlobs
 from tests.protocol.small_world import MODEL, PROJECT, TRAINING, SmallWorld
 
@@ -67,7 +68,7 @@ class Story:
     def tick(self, after_seconds: float = 30) -> None:
         """Time passes, own messages that are due are delivered, the timer runs."""
         self.world.batch_world.advance(after_seconds)
-        watching.tick(self.worker, lambda: 0.0)
+        watching.tick(self.worker, Readings(self.worker, by_list=True), lambda: 0.0)
         self.deliver_own()
 
     def deliver_own(self) -> None:

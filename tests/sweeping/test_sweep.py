@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from shared.kinds import Kind
 from shared.protocol.record import State, task_id
+from shared.readings import Readings
 from shared.sweeping import sweep
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
@@ -37,11 +38,15 @@ def with_tasks(*tasks: str) -> tuple[Story, str]:
     return story, job
 
 
+def swept(story: Story, job_ids: list[str], *, may_end: bool) -> list[str]:
+    return sweep(story.worker, Readings(story.worker, by_list=True), job_ids, may_end=may_end)
+
+
 def test_an_old_task_of_ours_that_no_record_names_is_ended() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
     with capture_logs() as logs:
-        assert sweep(story.worker, [job], may_end=True) == [ORPHAN]
+        assert swept(story, [job], may_end=True) == [ORPHAN]
     assert [(line["event"], line["task"]) for line in logs if line["log_level"] == "error"] == [("orphan task", ORPHAN)]
     story.world.batch_world.tick()
     assert story.world.live_tasks() == [story.task_id()]
@@ -51,7 +56,7 @@ def test_an_old_task_of_ours_that_no_record_names_is_ended() -> None:
 def test_a_younger_one_is_left_alone() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR - 10)
-    assert sweep(story.worker, [job], may_end=True) == []
+    assert swept(story, [job], may_end=True) == []
     assert ORPHAN in story.world.live_tasks()
 
 
@@ -59,7 +64,7 @@ def test_tasks_of_others_are_left_alone() -> None:
     """HASTE's own app draws random ids, and anybody may name a task as they like."""
     story, job = with_tasks(HASTES, "trn-by-hand", "by-hand")
     story.world.batch_world.advance(HALF_AN_HOUR)
-    assert sweep(story.worker, [job], may_end=True) == []
+    assert swept(story, [job], may_end=True) == []
     assert len(story.world.live_tasks()) == 4
 
 
@@ -69,28 +74,42 @@ def test_a_task_that_a_record_names_is_left_to_the_protocol(state: State) -> Non
     story.world.batch_world.advance(HALF_AN_HOUR)
     if state is State.ENDING:
         story.world.ledger.replace(story.version, replace(story.record, state=state))
-    assert sweep(story.worker, [job], may_end=True) == []
+    assert swept(story, [job], may_end=True) == []
 
 
 def test_a_task_of_an_attempt_that_was_left_is_an_orphan() -> None:
     story, job = with_tasks()
     story.world.batch_world.advance(HALF_AN_HOUR)
     story.world.ledger.remove(story.version)
-    assert sweep(story.worker, [job], may_end=True) == [story.task_id()]
+    assert swept(story, [job], may_end=True) == [story.task_id()]
 
 
 def test_what_has_ended_is_no_orphan() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.runner.finish(job, ORPHAN, 0)
     story.world.batch_world.advance(HALF_AN_HOUR)
-    assert sweep(story.worker, [job], may_end=True) == []
+    assert swept(story, [job], may_end=True) == []
+
+
+def test_what_has_ended_since_the_tasks_were_listed_is_no_orphan() -> None:
+    story, job = with_tasks(ORPHAN)
+    story.world.batch_world.advance(HALF_AN_HOUR)
+    readings = Readings(story.worker, by_list=True)
+    readings.tasks(job)
+    for task in (ORPHAN, story.task_id()):
+        story.world.runner.finish(job, task, 0)
+    story.world.batch_world.tick()
+    story.world.ledger.remove(story.version)
+    with capture_logs() as logs:
+        assert sweep(story.worker, readings, [job], may_end=True) == []
+    assert logs == []
 
 
 def test_in_jobs_that_others_use_orphans_are_only_reported() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
     with capture_logs() as logs:
-        assert sweep(story.worker, [job], may_end=False) == [ORPHAN]
+        assert swept(story, [job], may_end=False) == [ORPHAN]
     assert "orphan task" in [line["event"] for line in logs]
     assert ORPHAN in story.world.live_tasks()
 
@@ -98,7 +117,7 @@ def test_in_jobs_that_others_use_orphans_are_only_reported() -> None:
 def test_jobs_that_are_gone_or_over_are_passed_over() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
-    assert sweep(story.worker, ["gone", job, "gone-too"], may_end=True) == [ORPHAN]
+    assert swept(story, ["gone", job, "gone-too"], may_end=True) == [ORPHAN]
 
 
 def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,5 +137,5 @@ def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkey
 
     monkeypatch.setattr(story.world.ledger, "live", live)
     monkeypatch.setattr(story.worker.batch, "tasks", tasks)
-    sweep(story.worker, [job, job], may_end=False)
+    swept(story, [job, "gone"], may_end=False)
     assert order == ["tasks", "tasks", "ledger"]

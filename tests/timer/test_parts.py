@@ -94,3 +94,14 @@ def test_who_has_no_lease_does_nothing() -> None:
     app_of(story, queues, Lease(is_ours=False)).tick()
     assert story.shown["status"] == "InProgress"
     assert not queues.looks and not house_was_kept(story)
+
+
+def test_housekeeping_goes_by_the_lists_of_tasks_that_the_run_has_made_already() -> None:
+    story = Story()
+    story.ask()
+    story.world.batch_world.advance(30)
+    before = len(story.events("request"))
+    app_of(story, Queues()).tick()
+    operations = [event["operation"] for event in story.events("request")[before:]]
+    assert house_was_kept(story)
+    assert operations.count("list_tasks") == 1

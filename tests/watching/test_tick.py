@@ -14,6 +14,7 @@ from shared import watching
 from shared.kinds import Entity, Kind
 from shared.own_message import Resume, from_bytes
 from shared.protocol.record import State
+from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT, TRAINING
 from tests.protocol.story import Story
@@ -44,7 +45,7 @@ def finish_all(story: Story) -> None:
 
 
 def run_tick(story: Story, seconds: Callable[[], float] = lambda: 0.0) -> int:
-    return watching.tick(story.worker, seconds)
+    return watching.tick(story.worker, Readings(story.worker, by_list=True), seconds)
 
 
 def statuses(story: Story, entities: list[Entity]) -> list[str]:
