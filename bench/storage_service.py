@@ -34,6 +34,7 @@ class Blob:
     metadata: dict[str, str] = field(default_factory=dict)
     lease_id: str = ""
     leased_until: datetime | None = None
+    lease_life: timedelta = timedelta()
 
 
 class StorageService(HttpTransport[HttpRequest, HttpResponse]):
@@ -169,15 +170,17 @@ class StorageService(HttpTransport[HttpRequest, HttpResponse]):
         if blob is None:
             return Answer(404, code="BlobNotFound")
         is_leased = blob.leased_until is not None and blob.leased_until > self._now()
-        if request.headers.get("x-ms-lease-action") == "acquire":
+        action = request.headers.get("x-ms-lease-action")
+        if action == "acquire":
             if is_leased:
                 return Answer(409, code="LeaseAlreadyPresent")
             blob.lease_id = f"lease-{next(self._writes)}"
-            blob.leased_until = self._now() + timedelta(seconds=int(request.headers["x-ms-lease-duration"]))
+            blob.lease_life = timedelta(seconds=int(request.headers["x-ms-lease-duration"]))
+            blob.leased_until = self._now() + blob.lease_life
             return Answer(201, headers=self._versions(blob.etag) | {"x-ms-lease-id": blob.lease_id})
         if request.headers.get("x-ms-lease-id") != blob.lease_id:
             return Answer(409, code="LeaseIdMismatchWithLeaseOperation")
-        blob.leased_until = None
+        blob.leased_until = self._now() + blob.lease_life if action == "renew" else None
         return Answer(200, headers=self._versions(blob.etag))
 
     def _list(self, blobs: Mapping[str, Blob], query: Mapping[str, str]) -> bytes:

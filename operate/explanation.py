@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from operate.batch_words import read_task, shown_state
+from operate.batch_words import NOT_IN_BATCH, enabling, read_task, read_whether_disabled, shown_state, told_disabled
 from shared.haste.workload import Shown
 from shared.kinds import Entity
 from shared.protocol.record import Done, Loss, Placement, Record, Request, State
@@ -88,12 +89,13 @@ def explain(worker: Worker, entity: Entity, most_done: int) -> Explanation:
     record = version.record
     attempts = _attempts(worker, record)
     state = attempts[-1].outcome if record.state is State.PLACED else record.state.value
+    why, waits_for = _waits_for(worker, record, attempts)
     return Explanation(
         *about,
         state,
-        record.reason,
-        _waits_for(record, state),
-        record.not_before if record.state in (State.WAITING, State.FINISHING) else _EVERY_RUN,
+        why,
+        waits_for,
+        next_look(record, worker.now()) or _EVERY_RUN,
         haste,
         record.request,
         record.cancel_asked,
@@ -103,6 +105,12 @@ def explain(worker: Worker, entity: Entity, most_done: int) -> Explanation:
         record.next,
         done,
     )
+
+
+def next_look(record: Record, now: datetime) -> datetime | None:
+    """The time before which the timer lets the record be; None if it looks with every run."""
+    is_let_be = record.state in (State.WAITING, State.FINISHING) and record.not_before > now
+    return record.not_before if is_let_be else None
 
 
 def to_json(found: Explanation) -> str:
@@ -142,17 +150,27 @@ def _attempt(worker: Worker, record: Record, number: int, placed: Placement, is_
     )
 
 
-def _waits_for(record: Record, state: str) -> str:
-    placed = record.placement
+def _waits_for(worker: Worker, record: Record, attempts: Sequence[Attempt]) -> tuple[str, str]:
+    """Why it is where it is, and what it waits for."""
+    why = record.reason
     match record.state:
         case State.WAITING:
-            return record.reason
+            return why, why
         case State.ENDING:
-            return f"the end of its task in Batch, because of: {record.end_reason}"
+            return why, f"the end of its task in Batch, because of: {record.end_reason}"
         case State.FINISHING:
-            return "the time until which HASTE may still save its record"
-    assert placed is not None
-    return f"a free node on {placed.pool_id}" if state == "queued" else ""
+            return why, "the time until which HASTE may still save its record"
+    placed = attempts[-1]
+    is_queued = placed.outcome == "queued"
+    if not is_queued and placed.in_batch != NOT_IN_BATCH:
+        return why, ""
+    if record.is_unwanted:
+        return why, "the next run of the timer, which ends this attempt"
+    is_disabled, fault = read_whether_disabled(worker, placed.batch_job)
+    if is_disabled:
+        return told_disabled(placed.batch_job), f"the Batch job to be enabled: {enabling(placed.batch_job)}"
+    what = f"a free node on {placed.pool}" if is_queued else "the next run of the timer, which adds the task again"
+    return why, f"{what}; {fault}" if fault else what
 
 
 def _end(entry: Done) -> End:

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from operate.batch_words import read_states
+from operate.batch_words import InBatch, enabling, read_jobs, told_disabled
+from operate.explanation import next_look
 from shared.ledger.port import LiveSummary
 from shared.placement.pool_notes import PoolNotes
 from shared.protocol.record import State
@@ -80,11 +81,11 @@ class Overview:
 def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
     """Lists for all, and one read for each job that is shown."""
     live = sorted(worker.ledger.live(), key=lambda one: (one.asked, one.key))
-    in_batch, faults = read_states(worker, {one.job_id for one in live if one.state is State.PLACED and one.job_id})
+    in_batch = read_jobs(worker, {one.job_id for one in live if one.state is State.PLACED and one.job_id})
     states = {one.key: _state(one, in_batch) for one in live}
     counted = Counter((states[one.key], one.pool_id) for one in live)
     with ThreadPoolExecutor(_READERS) as readers:
-        read = readers.map(lambda one: _live_job(worker, one, states[one.key]), live[:most_jobs])
+        read = readers.map(lambda one: _live_job(worker, one, states[one.key], in_batch), live[:most_jobs])
         jobs = tuple(job for job in read if job is not None)
     return Overview(
         worker.tenant,
@@ -94,7 +95,7 @@ def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
         jobs,
         tuple(_sick_pools(worker.notes.read(), worker.now())),
         tuple(_rejected(blobs)),
-        tuple(faults),
+        in_batch.faults,
     )
 
 
@@ -103,17 +104,21 @@ def to_json(found: Overview) -> str:
     return TypeAdapter(Overview).dump_json(found, indent=2).decode()
 
 
-def _state(one: LiveSummary, in_batch: dict[str, str]) -> str:
+def _state(one: LiveSummary, in_batch: InBatch) -> str:
     """As users see it while a task is placed: queued or running, by Batch's own state."""
-    return in_batch.get(one.task_id or "", "placed") if one.state is State.PLACED else one.state.value
+    return in_batch.states.get(one.task_id or "", "placed") if one.state is State.PLACED else one.state.value
 
 
-def _live_job(worker: Worker, one: LiveSummary, state: str) -> LiveJob | None:
+def _live_job(worker: Worker, one: LiveSummary, state: str, in_batch: InBatch) -> LiveJob | None:
     version = worker.ledger.read(one.key)
     if version is None:  # ended between list and read
         return None
     record = version.record
     entity = record.entity
+    placed, why = record.placement, record.reason
+    is_to_start = state in ("queued", "placed") and not record.is_unwanted
+    if placed is not None and is_to_start and placed.job_id in in_batch.disabled_jobs:
+        why = f"{told_disabled(placed.job_id)}: {enabling(placed.job_id)}"
     return LiveJob(
         entity.kind.value,
         entity.project_id,
@@ -122,9 +127,9 @@ def _live_job(worker: Worker, one: LiveSummary, state: str) -> LiveJob | None:
         one.pool_id,
         record.attempt,
         record.request.asked,
-        record.not_before if record.state in (State.WAITING, State.FINISHING) else None,
+        next_look(record, worker.now()),
         record.is_unwanted,
-        record.reason,
+        why,
     )
 
 

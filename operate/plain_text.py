@@ -75,7 +75,7 @@ def overview(found: Overview) -> str:
                 one.pool or "-",
                 one.attempt,
                 _when(one.asked),
-                _when(one.next_look),
+                _when(one.next_look) or "every run",
                 one.why,
             )
             for one in found.jobs

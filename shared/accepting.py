@@ -56,9 +56,8 @@ def _beside(worker: Worker, version: Versioned, request: Request) -> None:
         request = _knowing_haste(worker, record.entity, request)
         waiting = tuple(sorted((*record.next, request), key=lambda one: one.order))
         finishing_since = version.written_at if record.state is State.FINISHING else None
-        worker.ledger.replace(
-            version, replace(record, next=waiting, finishing_since=record.finishing_since or finishing_since)
-        )
+        record = replace(record, next=waiting, finishing_since=record.finishing_since or finishing_since)
+        worker.ledger.replace(version, _looked_at_now(worker, record))
 
 
 def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> None:
@@ -71,15 +70,18 @@ def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> N
         case Cancel.FLAG:
             assert version is not None
             record = replace(version.record, cancel_asked=asked)
-            if record.state is State.WAITING:
-                record = replace(record, not_before=worker.now())
-            worker.ledger.replace(version, record)
+            worker.ledger.replace(version, _looked_at_now(worker, record))
         case Cancel.LATER:
             _later(worker, entity, cancel_id, asked)
         case Cancel.REASSERT if worker.now() < asked + worker.limits.late_save:
             _later(worker, entity, cancel_id, asked)
         case Cancel.REASSERT:
             worker.haste.show_end(entity, None)
+
+
+def _looked_at_now(worker: Worker, record: Record) -> Record:
+    """A waiting record that is not wanted any more does not sit its pause out: the timer's next run ends it."""
+    return replace(record, not_before=worker.now()) if record.state is State.WAITING else record
 
 
 def _later(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> None:

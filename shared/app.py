@@ -27,6 +27,7 @@ from shared.placement.placer import LegacyNames, Placer, SharedNames
 from shared.readings import Readings
 from shared.recovery import Policy
 from shared.rejected import Rejected
+from shared.retry import at_most
 from shared.settings import Settings, load_settings
 from shared.showing import HasteRecords
 from shared.storage import accounts
@@ -48,6 +49,8 @@ FUNCTION_TIMEOUT = timedelta(minutes=10)
 #: HASTE's API saves a record at most this long after its message; then the request is given up.
 _RECORD_PATIENCE = timedelta(minutes=2)
 _KEEP_HOUSE_EVERY = timedelta(minutes=10)
+#: After this no call is begun: where Batch does not answer, each call could take its whole time.
+_MOST_HOUSEKEEPING_SECONDS = 120
 #: The nodes of a pool in which our tasks run are listed this often even if nothing points to a loss.
 _LOOK_AT_NODES_EVERY = timedelta(minutes=5)
 _LOOK_AT_POOLS_EVERY = timedelta(minutes=5)
@@ -86,7 +89,7 @@ class App:
         poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
 
     def _watch(self, readings: Readings) -> None:
-        watching.tick(self.worker, readings, time.monotonic)
+        watching.tick(self.worker, readings, time.monotonic, self.lease.renew)
 
     def queue_names(self) -> dict[str, Kind | None]:
         """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
@@ -99,16 +102,15 @@ class App:
         if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
             return
         self._kept_house_at = now
-        tenants_jobs = worker.batch.jobs_of(worker.tenant)
-        if settings.shared_mode:
-            usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
-            sweeping.sweep(worker, readings, usable, may_end=True)
-        else:  # HASTE's own app and others may use these jobs
-            jobs = {
-                worker.placer.job_id(kind, pool, worker.now()) for kind in Kind for pool in settings.pools_for(kind)
-            }
-            sweeping.sweep(worker, readings, sorted(jobs), may_end=False)
-        janitor.tidy(worker, readings, tenants_jobs, self.own_blobs)
+        with at_most(_MOST_HOUSEKEEPING_SECONDS):
+            tenants_jobs = worker.batch.jobs_of(worker.tenant)
+            if settings.shared_mode:
+                usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
+                sweeping.sweep(worker, readings, usable, may_end=True)
+            else:  # HASTE's own app and others may use these jobs
+                jobs = {worker.placer.job_id(kind, pool, now) for kind in Kind for pool in settings.pools_for(kind)}
+                sweeping.sweep(worker, readings, sorted(jobs), may_end=False)
+            janitor.tidy(worker, readings, tenants_jobs, self.own_blobs)
 
 
 @functools.cache

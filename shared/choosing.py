@@ -23,7 +23,9 @@ def choose(worker: Worker, record: Record, readings: Readings, but: str | None =
     """
     kind, now = record.entity.kind, worker.now()
     policy = worker.recovery[kind]
-    candidates = worker.placer.candidates(kind)
+    candidates = list(worker.placer.candidates(kind))
+    if but is not None and but not in candidates:
+        candidates.append(but)  # the settings have changed since: it may go on there
     avoid = recovery.pools_to_avoid(record, policy, now)
     if len(candidates) == 1:
         return route(candidates, PoolReading(), Circumstances(now, avoid))

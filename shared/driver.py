@@ -61,7 +61,8 @@ def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> 
     latest = worker.ledger.read(record.entity.key)
     reason = f"waiting for an operator: {fault}"
     if latest is not None and latest.record.reason != reason:
-        worker.ledger.replace(latest, replace(latest.record, reason=reason))
+        waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
+        worker.ledger.replace(latest, waiting)
 
 
 def _waiting(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
@@ -119,14 +120,22 @@ def _ending(worker: Worker, version: Versioned, readings: Readings) -> Versioned
                 worker.batch.terminate_task(placed.job_id, placed.task_id)
             except JobOver:
                 # nobody can create in it any more, so the id can never run: as good as completed
+                _note_gone(worker, placed.job_id)
                 step = table.leave_ending(record, Seen.JOB_OVER, _budget_left(worker, record))
                 return _left_ending(worker, version, step)
         case Do.FINISH_REAL:
             assert task is not None
             return _finish_real(worker, version, task)
         case Do.FINISH | Do.NEXT_ATTEMPT:
+            if seen is Seen.JOB_OVER:
+                _note_gone(worker, placed.job_id)
             return _left_ending(worker, version, step)
     return None
+
+
+def _note_gone(worker: Worker, job_id: str) -> None:
+    """Before the attempt is left: a create of it that is still under way must find no job of that id."""
+    worker.notes.update(lambda notes: notes.with_job_gone(job_id, worker.now()))
 
 
 def _left_ending(worker: Worker, version: Versioned, step: Step) -> Versioned | None:
@@ -193,7 +202,7 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
     policy, now = _policy(worker, record), worker.now()
     candidates = worker.placer.candidates(record.entity.kind)
     if recovery.credentials_run_out(record, task, policy, now):
-        return Verdict(EndReason.MOVE, "queued so long that its credentials could end before its run")
+        return Verdict(EndReason.MOVE, "its run has begun so late, if at all, that its credentials could end first")
     is_lost = recovery.is_lost(record, task) or recovery.budget_is_spent(record, policy)
     if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
         return Verdict()
@@ -216,10 +225,11 @@ def _pool_exists(record: Record, readings: Readings) -> bool:
 def _elsewhere(worker: Worker, record: Record, readings: Readings) -> Decision | None:
     """Where the next attempt would go; None if that is here."""
     assert record.placement is not None
-    if len(worker.placer.candidates(record.entity.kind)) == 1:
+    here = record.placement.pool_id
+    if list(worker.placer.candidates(record.entity.kind)) == [here]:
         return None
-    decision = choose(worker, record, readings, but=record.placement.pool_id)
-    return None if decision.pool_id == record.placement.pool_id else decision
+    decision = choose(worker, record, readings, but=here)
+    return None if decision.pool_id == here else decision
 
 
 def _reserved(verdict: Verdict, elsewhere: Decision | None, readings: Readings) -> Verdict:

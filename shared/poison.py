@@ -15,6 +15,8 @@ from shared.errors import Conflict, InvalidMessage, Transient
 from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.haste.workload import Outcome, Result, Run
 from shared.kinds import Entity, Kind
+from shared.own_message import CancelLater, Resume, from_bytes
+from shared.protocol.record import Record, Request
 from shared.rejected import Rejected
 from shared.retry import at_most
 from shared.storage.queues import QueueReader, TakenMessage
@@ -54,29 +56,46 @@ def empty(worker: Worker, rejected: Rejected, queues: QueueReader, names: Mappin
 
 def _account_for(worker: Worker, kind: Kind | None, message: TakenMessage) -> str:
     """What the message's request has come to; a request that never became a job is shown as failed."""
-    if kind is None:
-        return "it failed too often"
+    body = message.text.encode()
     try:
-        parsed = parse_message(message.text.encode(), kind)
-        return _account_for_request(worker, parsed, message)
+        if kind is None:
+            return _account_for_own(worker, from_bytes(body))
+        return _account_for_request(worker, parse_message(body, kind), message)
     except InvalidMessage as invalid:  # the message, or the record of HASTE's that it is about
         return invalid.reason
 
 
+def _account_for_own(worker: Worker, message: Resume | CancelLater) -> str:
+    if isinstance(message, CancelLater):
+        accepting.cancel(worker, message.entity, message.cancel_id, message.asked)
+        return "it failed too often; the cancel has been looked at again"
+    return "it failed too often; the timer takes its job up"
+
+
 def _account_for_request(worker: Worker, parsed: HasteMessage, message: TakenMessage) -> str:
+    asked = message.inserted_on or worker.now()
     if parsed.wish is Wish.CANCEL:
-        return _cancel(worker, parsed.entity, message.message_id, message.inserted_on or worker.now())
-    if worker.ledger.read(parsed.entity.key) is not None:
+        return _cancel(worker, parsed.entity, message.message_id, asked)
+    live = worker.ledger.read(parsed.entity.key)
+    if live is not None and parsed.wish is Wish.START and _is_asked_again(worker, live.record):
+        accepting.accept(worker, parsed.entity, Request(message.message_id, asked))
+        return "it failed too often; it comes after the run that was cancelled before it"
+    if live is not None:
         return "its job is live and goes on"
     if parsed.wish is Wish.POLL:
-        # no live record, so that it does not matter how long the message has been on its way
-        taken_over = adopting.adopt(worker, parsed, message.message_id, worker.now())
+        taken_over = adopting.adopt(worker, parsed, message.message_id, asked)
         return f"a poll message that failed too often; {'its task is taken over' if taken_over else 'nothing to do'}"
     outcome = Outcome(Result.FAILED, _SENTENCE, worker.now())
     change = worker.workloads[parsed.entity.kind].finished(Run(parsed.entity, request_id=""), outcome)
     if worker.haste.show_failure(parsed.entity, change):
         return "it failed too often before it became a job; HASTE's record shows the failure"
     return "it failed too often; HASTE's record does not wait for it"
+
+
+def _is_asked_again(worker: Worker, record: Record) -> bool:
+    """The live run is cancelled, and HASTE's record shows that the user has started another one since."""
+    shown = worker.haste.shown(record.entity)
+    return record.cancel_asked is not None and shown is not None and shown.status == "Queued"
 
 
 def _cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> str:

@@ -178,11 +178,15 @@ def judge_queued(record: Record, elsewhere: Decision | None, *, pool_exists: boo
 
 
 def credentials_run_out(record: Record, task: TaskView, policy: Policy, now: datetime) -> bool:
-    """A task that starts now could outlive its SAS, whose life is the allowed wait plus the longest run."""
+    """A run that starts now, or has started late, could outlive its SAS, whose life is allowed wait plus longest run.
+
+    A first run starts in time. One that Batch has started again by itself, after the first was lost, may not.
+    """
     assert record.placement is not None
-    if task.state != "active" or policy.max_wait is None:
+    start = now if task.state == "active" else task.started_at
+    if policy.max_wait is None or start is None:
         return False
-    return now >= record.placement.at + policy.max_wait
+    return start >= record.placement.at + policy.max_wait
 
 
 def _queued_since(record: Record, task: TaskView) -> datetime:

@@ -137,7 +137,7 @@ def patiently(
     if give_up_at is not None:
         total_seconds = min(total_seconds, give_up_at - time.monotonic())
         if total_seconds <= 0:
-            raise Transient("the time for this message is over")
+            raise Transient("the time for this piece of work is over")
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_is_transient),
         wait=_wait_seconds,

@@ -53,16 +53,19 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
             return wait(worker, version, why, timedelta(0))
         decision = choose(worker, record, readings)
         if decision.pool_id is None:
-            why = "; ".join((decision.why, *decision.rejected))
+            why = "; ".join((decision.why, *decision.rejected, *waking.advice(decision)))
             return _refused(worker, version, Refused(why)) if decision.never else wait(worker, version, why)
         try:
             unready = waking.make_ready(worker, decision.pool_id)
             if unready is not None:
                 return wait(worker, version, unready)
-            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier)
+            gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
+            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier, gone)
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
-        except Transient as fault:
+        except Refused as refusal:
+            return _refused(worker, version, refusal)
+        except (Transient, JobOver) as fault:
             _look_again(worker, version, str(fault))
             return None
         log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
@@ -99,6 +102,8 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
     except NotThere as missing:
         return end(worker, version, EndReason.GIVE_UP, f"HASTE's record is gone ({missing})")
     log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
+    if record.reason != placed.why:  # it had to wait for something, which is over
+        record = worker.ledger.replace(version, replace(record, reason=placed.why)).record
     worker.haste.show_progress(record, workload.submitted(record.run(), placed.at))
     return None
 

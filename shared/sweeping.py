@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Iterable
 from datetime import timedelta
 
 import structlog
 
-from shared.errors import JobOver
+from shared.errors import JobOver, WorkerError
 from shared.protocol.record import State
 from shared.readings import Readings
 from shared.worker import Worker
@@ -23,7 +22,8 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
     """Ids of orphans in these Batch jobs; terminated if `may_end` (the jobs are this tenant's alone), else reported.
 
     The tasks are listed first (by this run or before), then the ledger, so that a task just placed is never taken for
-    one; what looks like one is asked about once more, as it may have ended since.
+    one; what looks like one is asked about once more, as it may have ended since. A Batch job or task that cannot be
+    read, or a task that cannot be ended, keeps no other from its turn.
     """
     old = worker.now() - _OLD_ENOUGH
     live: list[tuple[str, str]] = []
@@ -31,6 +31,9 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
         try:
             tasks = readings.tasks(job_id)
         except JobOver:
+            continue
+        except WorkerError as error:
+            log.warning("Batch job not swept", batch_job=job_id, error=str(error))
             continue
         live += [
             (job_id, task.task_id)
@@ -40,14 +43,22 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
     if not live:
         return []
     named = {one.task_id for one in worker.ledger.live() if one.state in (State.PLACED, State.ENDING)}
-    unnamed = [(job_id, task_id) for job_id, task_id in live if task_id not in named]
-    orphans = [(job_id, task_id) for job_id, task_id in unnamed if not _has_ended(worker, job_id, task_id)]
-    for job_id, task_id in orphans:
-        log.error("orphan task", batch_job=job_id, task=task_id, ended=may_end)
-        if may_end:
-            with contextlib.suppress(JobOver):  # the end of the job ends the task
+    orphans = []
+    for job_id, task_id in live:
+        if task_id in named:
+            continue
+        try:
+            if _has_ended(worker, job_id, task_id):
+                continue
+            log.error("orphan task", batch_job=job_id, task=task_id, ended=may_end)
+            orphans.append(task_id)
+            if may_end:
                 worker.batch.terminate_task(job_id, task_id)
-    return [task_id for _job_id, task_id in orphans]
+        except JobOver:
+            continue  # the end of the job ends the task
+        except WorkerError as error:
+            log.warning("orphan task left to the next run", batch_job=job_id, task=task_id, error=str(error))
+    return orphans
 
 
 def _has_ended(worker: Worker, job_id: str, task_id: str) -> bool:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import structlog
 
 from shared.batch.types import PoolView
+from shared.errors import Refused
+from shared.placement.routing import Decision
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
 _CREATE_IT = "az deployment group create --resource-group <group> --parameters infra/shared-pools.bicepparam"
+
+
+def advice(decision: Decision) -> tuple[str, ...]:
+    """What an operator can do about candidates that are not there."""
+    return (f"create it: {_CREATE_IT}",) if any("does not exist" in why for why in decision.rejected) else ()
 
 
 def make_ready(worker: Worker, pool_id: str) -> str | None:
@@ -22,7 +29,10 @@ def make_ready(worker: Worker, pool_id: str) -> str | None:
     pool = worker.batch.pool(pool_id)
     if pool is None:
         return f"pool {pool_id} does not exist; create it: {_CREATE_IT}"
-    wake(worker, pool)
+    try:
+        wake(worker, pool)
+    except Refused as refusal:
+        return f"pool {pool_id} has no node and cannot be given one: {refusal.sentence}"
     return None
 
 

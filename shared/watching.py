@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import structlog
 
 from shared import driver, pool_care
-from shared.admission import admitted
+from shared.admission import LIVE_STATES, free_turns, in_turn
 from shared.errors import Conflict, Transient
-from shared.ledger.port import LiveSummary
+from shared.ledger.port import LiveSummary, Versioned
 from shared.protocol.record import State
 from shared.queued_tasks import QueuedTasks
 from shared.readings import Readings
@@ -27,11 +27,16 @@ _WOKEN_AGAIN_AFTER = timedelta(minutes=5)
 _MOST_OLDER = 20
 
 
-def tick(worker: Worker, readings: Readings, monotonic_seconds: Callable[[], float]) -> int:
+def tick(
+    worker: Worker,
+    readings: Readings,
+    monotonic_seconds: Callable[[], float],
+    is_alone: Callable[[], bool] = lambda: True,
+) -> int:
     """Look at every live record that is due, by fresh readings. Returns how many are live.
 
     A record that cannot be dealt with now never keeps the others waiting; what went wrong unexpectedly is raised at
-    the end, so that the invocation shows as failed.
+    the end, so that the invocation shows as failed. `is_alone`: no other run counts this tenant's live tasks now.
     """
     until = monotonic_seconds() + MOST_SECONDS
     now = worker.now()
@@ -39,10 +44,14 @@ def tick(worker: Worker, readings: Readings, monotonic_seconds: Callable[[], flo
     live = readings.live()
     faults: list[Exception] = []
     stopped_before: LiveSummary | None = None
-    order = in_order(live, now)
-    cap = worker.limits.most_live_tasks
-    admission = admitted(order, live, cap) if cap else None
-    for summary in worker.turn.ordered(order):
+    order = worker.turn.ordered(in_order(live, now))
+    turns: _Turns | None = None
+    if worker.limits.most_live_tasks:
+        turns = _Turns(free_turns(live, worker.limits.most_live_tasks), is_alone)
+        takers = in_turn(order)
+        keys = {one.key for one in takers}
+        order = [one for one in order if one.key not in keys] + takers
+    for summary in order:
         if monotonic_seconds() > until:
             log.warning("tick cut short", live=len(live))
             stopped_before = summary
@@ -50,7 +59,7 @@ def tick(worker: Worker, readings: Readings, monotonic_seconds: Callable[[], flo
         if _is_calm(worker, summary, readings, queued, now):
             continue
         try:
-            _look_at(worker, summary, readings, admission)
+            _look_at(worker, summary, readings, turns)
         except (Conflict, Transient) as error:
             log.warning("left for the next tick", record=summary.key, error=str(error))
         except Exception as error:  # one broken record must not stop the others; raised below
@@ -76,7 +85,7 @@ def in_order(live: Iterable[LiveSummary], now: datetime) -> list[LiveSummary]:
     chosen: list[LiveSummary] = []
     for of_class in by_class.values():
         due = [one for one in of_class if _is_due(one, now)]
-        newest = max((one.asked for one in due if one.state is State.WAITING), default=None)
+        newest = max((one.asked for one in due if one.state is State.WAITING and not one.is_unwanted), default=None)
         older = [one for one in of_class if newest and one.has_waited and one.asked < newest and not _is_due(one, now)]
         chosen += due + sorted(older, key=lambda one: one.asked)[:_MOST_OLDER]
     return sorted(chosen, key=lambda one: (one.asked, one.key))
@@ -101,18 +110,36 @@ def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, queued: Q
     return not worker.progress_pace.is_due(run, now)
 
 
-def _look_at(worker: Worker, summary: LiveSummary, readings: Readings, admission: frozenset[str] | None) -> None:
+@dataclass
+class _Turns:
+    """How many tasks more a tenant whose live tasks are limited may add in this run."""
+
+    free: int
+    is_alone: Callable[[], bool]
+
+
+def _look_at(worker: Worker, summary: LiveSummary, readings: Readings, turns: _Turns | None) -> None:
     version = worker.ledger.read_listed(summary)
     if version is None:
         return
     record = version.record
     if record.state is not State.WAITING or record.is_unwanted:
         driver.advance(worker, version, readings)  # an unwanted one ends here, or is ended from where it is
-    elif admission is not None and not record.is_taken_over:
-        if summary.key in admission:
-            driver.advance(worker, version, readings)
+    elif turns is not None and not record.is_taken_over:
+        if turns.free and turns.is_alone():
+            _take_a_turn(worker, version, readings, turns)
     else:
         # first the next look, then the message: a handler that takes it up must not lose its write to us
         waiting = replace(record, not_before=worker.now() + _WOKEN_AGAIN_AFTER)
         worker.ledger.replace(version, waiting)
         send_resume(worker, waiting)
+
+
+def _take_a_turn(worker: Worker, version: Versioned, readings: Readings, turns: _Turns) -> None:
+    """Try to place a job. If no pool takes it, the next one has its turn."""
+    turns.free -= 1
+    try:
+        driver.advance(worker, version, readings)
+    finally:
+        latest = worker.ledger.read(version.record.entity.key)
+        turns.free += latest is None or latest.record.state not in LIVE_STATES

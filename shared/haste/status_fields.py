@@ -64,10 +64,15 @@ class StatusFields:
         self.add_entries(record, [log_text.entry(text, at)])
 
     def noting(self, text: str, at: datetime) -> Change:
-        """A change that appends one line, unless the log ends with that text already."""
+        """A change that appends one line about a live job, unless the log ends with that text already.
+
+        An end that is shown is that of an earlier run, as this one goes on: it is queued.
+        """
 
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
+            if records.text(record, self.status) in TERMINAL:
+                self.set_status(changed, QUEUED)
             if log_text.last_text(records.text(record, self.log)) != text:
                 self.add_line(changed, text, at)
             return changed

@@ -22,6 +22,12 @@ class Versioned:
     etag: str
     written_at: datetime
 
+    @property
+    def finishing_since(self) -> datetime | None:
+        """When the record began to finish, to be kept whenever it is written again; None if it does not finish."""
+        began = self.written_at if self.record.state is State.FINISHING else None
+        return self.record.finishing_since or began
+
 
 @dataclass(frozen=True)
 class LiveSummary:

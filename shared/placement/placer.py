@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from shared.batch.types import BatchService, JobState
-from shared.errors import Transient, WorkerError
+from shared.errors import NeedsOperator, Transient, WorkerError
 from shared.kinds import Kind
 from shared.placement.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
 from shared.placement.routing import Decision, PoolReading
@@ -94,19 +94,25 @@ class Placer:
         return self._names.job_id(kind, pool_id, at)
 
     def place(
-        self, kind: Kind, decision: Decision, task_id: str, at: datetime, earlier: Sequence[Placement] = ()
+        self,
+        kind: Kind,
+        decision: Decision,
+        task_id: str,
+        at: datetime,
+        earlier: Sequence[Placement] = (),
+        gone: Callable[[], Container[str]] = frozenset,
     ) -> Placement:
-        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, NeedsOperator.
+        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, NeedsOperator, Refused.
 
-        A job of an `earlier` attempt that somebody has deleted is not made again: a create that is still under way
-        would find it.
+        A job of an `earlier` attempt that somebody has deleted is not made again, nor is one that is `gone` for another
+        request: a create that is still under way would find it.
         """
         assert decision.pool_id is not None
         named = self._names.job_id(kind, decision.pool_id, at)
         job_id = self._seen_lately(named, decision.pool_id, at)
         used = {placement.job_id for placement in earlier}
         if job_id is None or job_id in used:
-            job_id = self._ensure_job(kind, named, decision.pool_id, used)
+            job_id = self._ensure_job(kind, named, decision.pool_id, used, gone)
             if self._names.tenant is not None:  # HASTE's app disables its own jobs, so those are always looked at
                 self._seen[named, decision.pool_id] = (job_id, at)
         return Placement(decision.pool_id, job_id, task_id, at, decision.why, decision.rejected)
@@ -124,7 +130,9 @@ class Placer:
         job_id, seen_at = self._seen.get((named, pool_id), (None, at))
         return job_id if at - seen_at < _JOB_STAYS else None
 
-    def _ensure_job(self, kind: Kind, named: str, pool_id: str, used: set[str]) -> str:
+    def _ensure_job(
+        self, kind: Kind, named: str, pool_id: str, used: set[str], gone: Callable[[], Container[str]]
+    ) -> str:
         """A job on this pool that takes tasks. One that is over, or bound to another pool, is left alone."""
         first = self._batch.job(named)
         if first.pool_id not in (None, pool_id):
@@ -134,12 +142,16 @@ class Placer:
             job = first if job_id == named else self._batch.job(job_id)
             if job.state is JobState.OVER or job.pool_id not in (None, pool_id):
                 continue
-            if job.state is JobState.ABSENT and job_id in used:
+            if job.state is JobState.ABSENT and (job_id in used or job_id in gone()):
                 continue
             if self._names.tenant is not None and job.tenant not in (None, self._names.tenant):
                 continue  # two tenants' names can make one job id
             if job.state is JobState.ABSENT:
                 self._batch.create_job(job_id, pool_id, self._names.priority(kind), self._names.tenant)
+            elif job.state is JobState.DISABLED and job.tenant is not None:
+                raise NeedsOperator(
+                    f"Batch job {job_id} is disabled; `az batch job enable --job-id {job_id}` enables it"
+                )
             elif job.state is JobState.DISABLED:  # HASTE's app disables the job whenever one of its tasks ends
                 self._batch.enable_job(job_id)
             return job_id

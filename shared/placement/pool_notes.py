@@ -1,5 +1,7 @@
 """What a tenant's processes remember about pools: cool-downs, nodes that fail every task, pools of dead nodes.
 
+And Batch jobs that somebody has deleted, or that were over, while a task of ours was to be in them.
+
 Pure values and transitions; one blob of the worker's container holds them, written under its ETag.
 """
 
@@ -17,6 +19,8 @@ _REMEMBERED = timedelta(hours=1)
 _BLACK_HOLE_TASKS = 3
 _BLACK_HOLE_REQUESTS = 2
 _DEAD_CYCLES = 3
+#: A handler that has stalled while it added a task is dead long before; then the job's id may be used again.
+_JOB_GONE_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,19 @@ class PoolNote:
 
 @dataclass(frozen=True)
 class PoolNotes:
-    """All pools of which something is remembered."""
+    """All pools of which something is remembered. `jobs_gone`: Batch job id -> when it was noticed last."""
 
     pools: dict[str, PoolNote] = field(default_factory=dict)
+    jobs_gone: dict[str, datetime] = field(default_factory=dict)
+
+    def gone(self, now: datetime) -> frozenset[str]:
+        """Ids of Batch jobs that must not be made again yet: a create that is still under way would find them."""
+        return frozenset(job_id for job_id, at in self.jobs_gone.items() if now - at < _JOB_GONE_FOR)
+
+    def with_job_gone(self, job_id: str, at: datetime) -> PoolNotes:
+        """This Batch job takes no task any more, or is not there."""
+        kept = {one: self.jobs_gone[one] for one in self.gone(at)}
+        return replace(self, jobs_gone={**kept, job_id: at})
 
     def avoid(self, now: datetime) -> dict[str, Avoid]:
         """Pools in their cool-down."""
@@ -101,4 +115,4 @@ class PoolNotes:
         return self.pools.get(pool_id, PoolNote())
 
     def _with(self, pool_id: str, note: PoolNote) -> PoolNotes:
-        return PoolNotes({**self.pools, pool_id: note})
+        return replace(self, pools={**self.pools, pool_id: note})

@@ -69,7 +69,7 @@ def route(candidates: Sequence[str], reading: PoolReading, around: Circumstances
     usable = [pool for pool in candidates if not (pool in avoid and avoid[pool].for_good)]
     out = {pool: avoid[pool].why for pool in candidates if pool not in usable}
     if not usable:
-        return Decision(None, "no candidate pool is left", _lines(out))
+        return Decision(None, "no candidate pool is left", _lines(out), never=True)
     small = {pool: why for pool in usable if (why := _too_small(pool, reading, around.required_slots))}
     if len(small) == len(usable):
         return Decision(None, "it fits no candidate pool", _lines(out | small), never=True)

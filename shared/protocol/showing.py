@@ -67,12 +67,16 @@ def shows(end: End, shown: Shown) -> bool:
 
 
 def may_show_progress(record: Record, done: Iterable[Done], shown: Shown) -> bool:
-    """May the progress of this live record be written? Never over a cancel, an end of its own, or a newer run."""
+    """May the progress of this live record be written? Never over a cancel, an end of its own, or a newer run.
+
+    A `Cancelled` of an older run is no cancel of this one: the user has asked again since.
+    """
     own = record.task_ids()
-    if shown.status == _CANCELLED:
-        return False
     if shown.task_id in own:
         return shown.status not in _TERMINAL
+    done = list(done)
+    if shown.status == _CANCELLED and not _is_of_an_older_run(record, done):
+        return False
     known = {*record.request.held_task_ids}
     for entry in done:
         if not entry.is_cancel and entry.order < record.request.order:
@@ -81,9 +85,17 @@ def may_show_progress(record: Record, done: Iterable[Done], shown: Shown) -> boo
 
 
 def progress_needs_ends(record: Record, shown: Shown) -> bool:
-    """Whether `may_show_progress` depends on the ends: HASTE's record names a task that this record does not know."""
-    known = {*record.task_ids(), *record.request.held_task_ids}
-    return shown.status != _CANCELLED and shown.task_id is not None and shown.task_id not in known
+    """Whether `may_show_progress` depends on the ends: HASTE shows a cancel, or a task that is not known here."""
+    if shown.task_id in record.task_ids():
+        return False
+    is_known = shown.task_id is None or shown.task_id in record.request.held_task_ids
+    return shown.status == _CANCELLED or not is_known
+
+
+def _is_of_an_older_run(record: Record, done: Iterable[Done]) -> bool:
+    """There has been a cancel before this request, and none since. A cancel leaves its entry before anything else."""
+    cancels = [entry.asked for entry in done if entry.is_cancel]
+    return bool(cancels) and max(cancels) < record.request.asked
 
 
 def as_done(record: Record) -> Done:

@@ -150,6 +150,13 @@ class BlobContainer:
             return blob.acquire_lease(seconds).id
         return None
 
+    def renew_lease(self, name: str, lease_id: str) -> bool:
+        """Let a lease begin anew. False if it ran out and somebody else has leased the blob since, or it is gone."""
+        with told(f"renew {self._named(name)}"), allowing(*_LEASE_GONE):
+            BlobLeaseClient(self._client.get_blob_client(name), lease_id).renew()
+            return True
+        return False
+
     def release_lease(self, name: str, lease_id: str) -> None:
         """End a lease. Nothing happens if it has run out and the blob is leased by somebody else, or gone."""
         with told(f"release {self._named(name)}"), allowing(*_LEASE_GONE):

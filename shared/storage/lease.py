@@ -17,6 +17,7 @@ class BlobLease:
     def __init__(self, container: BlobContainer, name: str) -> None:
         self._container = container
         self._name = name
+        self._lease_id: str | None = None
 
     @contextmanager
     def held(self) -> Iterator[bool]:
@@ -25,7 +26,13 @@ class BlobLease:
         if lease_id is None:
             yield False
             return
+        self._lease_id = lease_id
         try:
             yield True
         finally:
+            self._lease_id = None
             self._container.release_lease(self._name, lease_id)
+
+    def renew(self) -> bool:
+        """Let the lease begin anew while it is held; False if it is somebody else's by now."""
+        return self._lease_id is not None and self._container.renew_lease(self._name, self._lease_id)

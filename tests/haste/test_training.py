@@ -262,6 +262,14 @@ def test_noted_once() -> None:
     assert noted(changed) == changed
 
 
+@pytest.mark.parametrize("state", ["train-cancelled", "train-processed", "train-failed"])
+def test_a_live_run_that_waits_is_queued_whatever_an_earlier_one_has_come_to(state: str) -> None:
+    noted = workload(MemoryBlobs()).noted(RUN, "Waiting for capacity", samples.at("09:40:00"))
+    changed = noted(record(state))
+    assert changed["status"] == "Queued"
+    assert changed["statusMessage"].endswith(": Waiting for capacity")
+
+
 # --- its end ----------------------------------------------------------------------------------------------------
 
 

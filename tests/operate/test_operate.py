@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,15 @@ def moved(deployment: Deployment) -> None:
     control.preempt_task(story.world.batch_world, story.job_id(), story.task_id(), return_after_seconds=None)
     story.until(lambda: story.live and story.live.attempt == 2 and story.live.state is State.PLACED)
     story.tick()
+
+
+def disable(deployment: Deployment, job: str, tasks: str = "requeue") -> None:
+    """What an operator does by `az batch job disable`."""
+    body = json.dumps({"disableTasks": tasks}).encode()
+    headers = {"authorization": "Bearer x", "content-type": "application/json"}
+    world = deployment.story.world.batch_world
+    assert world.handle("POST", f"/jobs/{job}/disable", {"api-version": "2025-06-01"}, headers, body).status == 202
+    world.advance(5)
 
 
 def test_a_running_job_is_explained_with_its_attempts_and_losses(deployment: Deployment) -> None:
@@ -78,6 +88,87 @@ def test_a_waiting_job_says_what_it_waits_for_and_when_it_is_looked_at(deploymen
     assert found["next_look"] == story.record.not_before.isoformat().replace("+00:00", "Z")
     assert found["attempts"] == []
     assert "waiting for quota" in deployment.run("explain", *JOB).stdout
+
+
+def test_a_job_whose_next_look_is_past_is_looked_at_with_every_run(deployment: Deployment) -> None:
+    story = deployment.story
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached", times=1)
+    story.ask()
+    past = datetime.now(UTC) - timedelta(hours=5)
+    story.world.ledger.replace(story.version, replace(story.record, not_before=past))
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["next_look"]) == ("waiting", "with every run of the timer")
+    ((job,), told) = deployment.json("status")["jobs"], deployment.run("status").stdout
+    assert (job["state"], job["next_look"]) == ("waiting", None)
+    assert "every run" in told and f"{past:%H:%M:%S}Z" not in told
+
+
+def test_a_placed_job_whose_task_is_not_in_batch_yet_waits_for_the_timer(deployment: Deployment) -> None:
+    story = deployment.story
+    story.fault(operation="create_task", status=403, code="AuthorizationFailure")
+    story.ask()
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["attempts"][0]["in_batch"]) == ("placed", "not in Batch")
+    assert found["waits_for"] == "the next run of the timer, which adds the task again"
+    assert "waiting for an operator" in found["why"]
+    story.cancel()
+    assert deployment.json("explain", *JOB)["waits_for"] == "the next run of the timer, which ends this attempt"
+    assert story.created() == []
+
+
+def test_a_disabled_batch_job_is_named_with_the_command_that_enables_it(deployment: Deployment) -> None:
+    """Its pool has a free node, and no pool is to blame."""
+    story = deployment.story
+    story.ask()
+    story.tick()
+    job = story.job_id()
+    disable(deployment, job)
+    story.tick()
+    assert not story.world.runner.running()
+    found = deployment.json("explain", *JOB)
+    assert found["state"] == "queued"
+    assert found["why"] == f"Batch job {job} is disabled, so that none of its tasks starts"
+    assert found["waits_for"] == f"the Batch job to be enabled: az batch job enable --job-id {job}"
+    ((one,), told) = deployment.json("status")["jobs"], deployment.run("status").stdout
+    assert one["why"] == f"{found['why']}: az batch job enable --job-id {job}"
+    assert one["why"] in told
+    story.worker.batch.enable_job(job)
+    story.tick()
+    assert "disabled" not in deployment.run("explain", *JOB).stdout + deployment.run("status").stdout
+
+
+def test_a_task_that_still_runs_in_a_disabled_batch_job_waits_for_nothing(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.tick()
+    disable(deployment, story.job_id(), tasks="wait")
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["waits_for"]) == ("running", "")
+    assert "disabled" not in found["why"] + deployment.run("status").stdout
+
+
+def test_a_task_in_a_disabled_batch_job_that_is_not_wanted_any_more_waits_for_its_end(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.tick()
+    disable(deployment, story.job_id())
+    story.cancel()
+    found = deployment.json("explain", *JOB)
+    assert (found["state"], found["waits_for"]) == ("queued", "the next run of the timer, which ends this attempt")
+    assert "disabled" not in found["why"] + deployment.run("status").stdout
+
+
+def test_a_batch_job_that_cannot_be_read_is_said_beside_the_rest(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.tick()
+    disable(deployment, story.job_id())
+    story.fault(operation="get_job", status=403, code="AuthorizationFailure")
+    not_read = f"Batch job {story.job_id()} not read: Azure Batch answered 403 AuthorizationFailure"
+    assert deployment.json("explain", *JOB)["waits_for"] == f"a free node on h100; {not_read}"
+    status = deployment.json("status")
+    assert [one["state"] for one in status["jobs"]] == ["queued"]
+    assert status["faults"] == [not_read]
 
 
 def test_newer_requests_and_cancels_are_shown(deployment: Deployment) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import QuotaReached, Transient
+from shared.errors import NeedsOperator, QuotaReached, Transient
 from shared.kinds import Kind
 from shared.placement.job_names import with_successors
 from shared.placement.placer import JobNames, LegacyNames, Placer, SharedNames, read_counts, read_pools
@@ -103,6 +103,23 @@ def test_a_disabled_job_is_enabled_again() -> None:
     assert placing.place().job_id == "nightly-h100"
     placing.account.world.advance(2)
     assert placing.job("nightly-h100")["state"] == "active"
+
+
+def test_a_job_of_our_own_that_an_operator_has_disabled_takes_nothing_and_stays_so() -> None:
+    placing = Placing()
+    placing.make_job(WEEK_JOB)
+    placing.account.raw("POST", f"/jobs/{WEEK_JOB}/disable", {"disableTasks": "requeue"}, expect=202)
+    with pytest.raises(NeedsOperator, match=f"az batch job enable --job-id {WEEK_JOB}"):
+        placing.place()
+    placing.account.world.advance(2)
+    assert placing.job(WEEK_JOB)["state"] == "disabled"
+
+
+def test_a_job_that_is_gone_for_another_request_is_not_made_again() -> None:
+    placing, now = Placing(), Placing().account.clock.now()
+    decision = route(("h100",), read_counts(placing.account.batch), Circumstances(now))
+    placed = placing.placer.place(Kind.TRAINING, decision, "trn-1", now, gone=lambda: {WEEK_JOB})
+    assert placed.job_id == f"{WEEK_JOB}-2"
 
 
 @pytest.mark.parametrize("ended", [1, 2, 9])

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -16,6 +17,7 @@ from local.stack.azurite import StorageAccount
 from shared import poison
 from shared.errors import NeedsOperator, Transient
 from shared.kinds import Kind
+from shared.own_message import CancelLater, Resume, to_text
 from shared.protocol.record import State
 from shared.storage.queues import QueueReader, TakenMessage
 from tests.batch.passing_waits import PassingWaits
@@ -41,9 +43,9 @@ class Queues:
 
     messages: dict[str, list[TakenMessage]] = field(default_factory=dict)
 
-    def put(self, queue: str, text: str) -> None:
+    def put(self, queue: str, text: str, at: datetime | None = None) -> None:
         found = self.messages.setdefault(f"{queue}-poison", [])
-        found.append(TakenMessage(f"{queue}-poison", f"id-{len(found)}", text, None, "receipt"))
+        found.append(TakenMessage(f"{queue}-poison", f"id-{len(found)}", text, at, "receipt"))
 
     def take(self, queue: str, most: int) -> list[TakenMessage]:
         return self.messages.get(queue, [])[:most]
@@ -113,6 +115,71 @@ def test_a_poll_message_of_haste_s_own_app_has_its_task_taken_over() -> None:
     story.until_done()
     assert (story.shown["status"], story.shown["taskId"]) == ("Processed", TASK)
     assert story.created() == [TASK]
+
+
+def test_a_task_that_is_taken_over_is_older_than_a_request_that_is_on_its_way() -> None:
+    """HASTE's API has put the message of a new run, and saves its record after that."""
+    story, queues = Left(), Queues()
+    story.complete()
+    queues.put("train-queue", body("InProgress", trainingJob={"jobId": JOB, "taskId": TASK}), story.now())
+    story.world.batch_world.advance(3)
+    newer = story.message("m2", "Queued")
+    story.world.batch_world.advance(3)
+    empty(story, queues)
+    story.world.save_record(TRAINING, status="Queued", taskId=None)
+    story.deliver(newer)
+    story.until(lambda: story.world.live_tasks() == [story.task_id(1, "m2")])
+    assert story.ends() == {TASK: "completed"}
+
+
+def test_a_run_that_is_asked_for_while_the_one_before_is_cancelled_comes_after_it() -> None:
+    story, queues = Story(), Queues()
+    story.ask()
+    story.tick()
+    story.cancel()
+    story.world.batch_world.advance(1)
+    story.world.save_record(TRAINING, status="Queued", taskId=None, jobStatus=None)
+    queues.put("train-queue", body(), story.now())
+    empty(story, queues)
+    assert "comes after the run that was cancelled" in kept_reason(story) and queues.left() == 0
+    story.until(lambda: story.live is not None and story.live.request.request_id == "id-0")
+    story.until(lambda: story.world.live_tasks() == [story.task_id(1, "id-0")])
+    story.tick()
+    assert story.shown["status"] == "InProgress"
+
+
+def test_a_message_of_a_run_that_waits_is_not_taken_for_another_run() -> None:
+    story, queues = Story(), Queues()
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
+    story.ask()
+    assert story.shown["status"] == "Queued"
+    queues.put("train-queue", body(), story.now())
+    empty(story, queues)
+    assert "goes on" in kept_reason(story)
+    assert story.record.next == ()
+
+
+def test_a_cancel_that_is_looked_at_again_and_fails_too_often_is_carried_out() -> None:
+    """The page says Cancelled, saved late; the training had succeeded."""
+    story, queues = Story(), Queues()
+    story.ask()
+    story.tick()
+    story.complete()
+    story.until_done()
+    story.world.save_record(TRAINING, status="Cancelled")
+    queues.put("own-queue", to_text(CancelLater(TRAINING, "c1", story.now())))
+    story.world.batch_world.advance(120)
+    empty(story, queues)
+    assert story.shown["status"] == "Processed"
+    assert queues.left() == 0 and len(story.kept.blobs) == 1
+
+
+def test_a_message_that_takes_a_job_up_again_needs_nothing() -> None:
+    story, queues = Story(), Queues()
+    story.ask()
+    queues.put("own-queue", to_text(Resume(TRAINING, "m1", 1)))
+    empty(story, queues)
+    assert "the timer takes its job up" in kept_reason(story, "rejected/own-queue/id-0")
 
 
 def test_a_cancel_that_failed_too_often_ends_its_job() -> None:

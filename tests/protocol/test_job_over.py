@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from shared.placement.placer import Placer, SharedNames
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
+from tests.recovery.trainings import Trainings, pool
 
 NO_NODES: dict[str, Any] = {"pools": [{"id": "h100", "targetLowPriorityNodes": 0, "start_seconds": 0}]}
 
@@ -116,3 +119,34 @@ def test_a_successor_does_not_take_the_name_of_a_job_that_was_deleted() -> None:
     end_job(story, first, "delete")
     story.until(lambda: story.task_id(2) in story.world.live_tasks())
     assert story.job_id() != first
+
+
+def gone_job(story: Trainings, how: str) -> str:
+    """The Batch job of a training that has moved on from it, and that nobody finds any more."""
+    if how != "deleted with its task":
+        story.fault(operation="create_task", drop_connection=True)
+    story.train("1")
+    story.mend()
+    record = story.live_of("1")
+    assert record.placement is not None
+    first = record.placement.job_id
+    if how == "ended, then deleted":
+        end_job(story, first)
+        story.until(lambda: story.live_of("1").attempt == 2)
+    end_job(story, first, "delete")
+    story.until(lambda: story.live_of("1").attempt == 2)
+    return first
+
+
+@pytest.mark.parametrize("how", ["deleted with its task", "deleted before it", "ended, then deleted"])
+def test_a_job_that_was_deleted_is_not_made_again_for_another_request(how: str) -> None:
+    """By any process, for a day: a create of the first one's task may still be under way."""
+    story = Trainings(pools=[pool("h100", 9)])
+    began, first = story.now(), gone_job(story, how)
+    for model, age_hours in (("2", 0), ("3", 23), ("4", 25)):
+        story.wait(max(timedelta(), began + timedelta(hours=age_hours) - story.now()))
+        placer = Placer(story.worker.batch, lambda _kind: ("h100",), SharedNames("tenant"))
+        story.with_worker(placer=placer).train(model)
+        placed = story.live_of(model).placement
+        assert placed is not None
+        assert (placed.job_id == first) is (age_hours > 24)

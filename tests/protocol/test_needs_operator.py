@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
+from shared.errors import NeedsOperator, Transient
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
@@ -29,6 +32,7 @@ def test_a_request_waits_until_access_is_granted(operation: str) -> None:
     assert story.shown["status"] == "Queued", "not the user's fault"
     story.mend()
     story.until(lambda: story.world.live_tasks(), ticks=20)
+    assert "operator" not in story.record.reason, "that is over"
     story.complete()
     story.until_done()
     assert story.created() == [story.task_id()]
@@ -65,3 +69,31 @@ def test_a_cancel_meanwhile_is_carried_out_when_access_is_granted() -> None:
     story.mend()
     story.until_done()
     assert story.ends()["m1"] == "cancelled"
+
+
+@pytest.mark.parametrize("code", ["JobWithSameIdExists", "InvalidPropertyValue"])
+def test_a_batch_job_that_can_never_be_made_fails_the_request_at_once(code: str) -> None:
+    story = Story()
+    story.fault(operation="create_job", status=409 if code.startswith("Job") else 400, code=code)
+    story.ask()
+    story.until_done()
+    assert story.ends() == {"m1": "failed"}
+    assert story.shown["status"] == "Failed" and code in story.shown["sentence"]
+
+
+def test_when_a_record_began_to_finish_is_kept_while_access_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that follows from its end is ordered by that time."""
+    story = Story()
+    story.ask()
+    story.tick()
+    story.complete()
+    with monkeypatch.context() as patch:
+        patch.setattr(story.world.haste, "replace", Mock(side_effect=Transient("no answer")))
+        story.tick()
+        began = story.version.finishing_since
+        patch.setattr(story.world.haste, "replace", Mock(side_effect=NeedsOperator("a network rule")))
+        story.tick()
+        story.tick()
+    assert story.state is State.FINISHING and "a network rule" in story.record.reason
+    assert began is not None and story.version.finishing_since == began
+    assert story.version.written_at > began

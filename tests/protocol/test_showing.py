@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.haste.workload import Outcome, Result, Shown
 from shared.kinds import Kind
 from shared.protocol.record import Done, Record, State, task_id, task_ids
-from shared.protocol.showing import end_to_show, may_show_end, may_show_progress, shows
+from shared.protocol.showing import end_to_show, may_show_end, may_show_progress, progress_needs_ends, shows
 from tests.protocol.values import at, cancelled, ended, record, request
 
 
@@ -140,8 +140,8 @@ def test_the_end_of_another_request_is_shown_over_cancelled_only(live: Record | 
         (Shown("Processed", mine(2), "Processed"), False),
         (Shown("Failed", mine(), "Failed"), False),
         (Shown("Cancelled", mine(2), "InProgress"), False),
-        (Shown("Cancelled", None), False),
-        (Shown("Cancelled", "held", "Processed"), False),
+        (Shown("Cancelled", mine(2), "Cancelled"), False),
+        (Shown("Cancelled", SOMEBODYS, "InProgress"), False),
         (Shown("InProgress", SOMEBODYS, "InProgress"), False),
         (Shown("Queued", mine(3)), False),
         (Shown("InProgress", task_id(Kind.TRAINING, "m2", 1), "InProgress"), False),
@@ -150,6 +150,18 @@ def test_the_end_of_another_request_is_shown_over_cancelled_only(live: Record | 
 def test_progress(shown: Shown, may: bool) -> None:
     live = record(State.PLACED, attempt=2, request=request(held_task_ids=("held",)))
     done = [ended("m0", -5), ended("m2", 5), cancelled("c", -1)]
+    assert may_show_progress(live, done, shown) is may
+
+
+@pytest.mark.parametrize("task", [None, "held", task_id(Kind.TRAINING, "m0", 1)])
+@pytest.mark.parametrize(
+    ("cancels", "may"), [((), False), ((-1,), True), ((0,), False), ((-1, 3), False), ((-2, -1), True)]
+)
+def test_a_cancel_of_an_older_run_is_written_over(task: str | None, cancels: tuple[int, ...], may: bool) -> None:
+    live = record(State.PLACED, request=request(held_task_ids=("held",)))
+    done = [ended("m0", -5), *(cancelled(f"c{n}", at) for n, at in enumerate(cancels))]
+    shown = Shown("Cancelled", task, "Cancelled")
+    assert progress_needs_ends(live, shown)
     assert may_show_progress(live, done, shown) is may
 
 

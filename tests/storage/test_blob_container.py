@@ -118,7 +118,11 @@ def test_one_at_a_time_holds_a_lease(tenant: Tenant) -> None:
     assert second is not None
     tenant.blobs.release_lease("timer.lease", first)  # run out long ago: the second stays
     assert tenant.blobs.acquire_lease("timer.lease", 15) is None
+    assert tenant.blobs.renew_lease("timer.lease", second)
+    assert not tenant.blobs.renew_lease("timer.lease", first), "somebody else's by now"
     tenant.blobs.release_lease("timer.lease", second)
+    assert not tenant.blobs.renew_lease("timer.lease", second)
+    assert not tenant.blobs.renew_lease("other.lease", second)
     tenant.blobs.release_lease("timer.lease", second)
     tenant.blobs.release_lease("other.lease", second)
 

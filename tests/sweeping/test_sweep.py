@@ -18,6 +18,7 @@ from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 
 ORPHAN = task_id(Kind.TRAINING, "nobody-knows", 1)
+SECOND = task_id(Kind.TRAINING, "nobody-knows", 2)
 HASTES = "trn-7e1a9c52-3d4b-4f80-b6a7-2c3d4e5f6a71"
 HALF_AN_HOUR = 30 * 60
 
@@ -118,6 +119,34 @@ def test_jobs_that_are_gone_or_over_are_passed_over() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
     assert swept(story, ["gone", job, "gone-too"], may_end=True) == [ORPHAN]
+
+
+def test_a_job_whose_tasks_cannot_be_read_keeps_no_other_from_its_turn() -> None:
+    story, job = with_tasks(ORPHAN)
+    story.world.batch_world.advance(HALF_AN_HOUR)
+    story.fault(operation="list_tasks", job="unreadable", status=403, code="AuthorizationFailure")
+    with capture_logs() as logs:
+        assert swept(story, ["unreadable", job], may_end=True) == [ORPHAN]
+    warned = [line for line in logs if line["log_level"] == "warning"]
+    assert [(line["event"], line["batch_job"]) for line in warned] == [("Batch job not swept", "unreadable")]
+    assert ORPHAN not in story.world.live_tasks()
+
+
+@pytest.mark.parametrize(("operation", "found"), [("get_task", [SECOND]), ("terminate_task", [ORPHAN, SECOND])])
+def test_an_orphan_that_cannot_be_asked_about_or_ended_keeps_no_other_from_its_turn(
+    operation: str, found: list[str]
+) -> None:
+    story, job = with_tasks(ORPHAN, SECOND)
+    story.world.batch_world.advance(HALF_AN_HOUR)
+    story.fault(operation=operation, task=ORPHAN, status=403, code="AuthorizationFailure")
+    with capture_logs() as logs:
+        assert sorted(swept(story, [job], may_end=True)) == sorted(found)
+    warned = [line for line in logs if line["log_level"] == "warning"]
+    assert [(line["event"], line["task"]) for line in warned] == [("orphan task left to the next run", ORPHAN)]
+    story.world.batch_world.tick()
+    assert sorted(story.world.live_tasks()) == sorted([story.task_id(), ORPHAN])
+    story.mend()
+    assert swept(story, [job], may_end=True) == [ORPHAN]
 
 
 def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from shared import retry
 from shared.app import App
 from shared.errors import Transient
 from shared.kinds import Kind
@@ -15,6 +17,7 @@ from shared.settings import load_settings
 from tests.batch.passing_waits import PassingWaits
 from tests.janitor.test_janitor import NoBlobs
 from tests.protocol.story import Story
+from tests.recovery.trainings import Trainings, pool
 from tests.settings.test_settings import SHARED
 
 
@@ -46,6 +49,9 @@ class Lease:
     @contextmanager
     def held(self) -> Iterator[bool]:
         yield self._is_ours
+
+    def renew(self) -> bool:
+        return self._is_ours
 
 
 def app_of(story: Story, queues: Queues, lease: Lease | None = None) -> App:
@@ -105,3 +111,17 @@ def test_housekeeping_goes_by_the_lists_of_tasks_that_the_run_has_made_already()
     operations = [event["operation"] for event in story.events("request")[before:]]
     assert house_was_kept(story)
     assert operations.count("list_tasks") == 1
+
+
+def test_housekeeping_does_not_go_on_for_ever_where_batch_does_not_answer(
+    waits: PassingWaits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every call is repeated for a while; all of them together for a while, too."""
+    monkeypatch.setattr(retry, "time", SimpleNamespace(monotonic=waits.monotonic))
+    story = Trainings(pools=[pool("h100", 9)])
+    for number in range(20):
+        story.worker.batch.create_job(f"tenant-training-p{number}-2026w02", "h100", None, "tenant")
+    story.fault(operation="list_tasks", status=503)
+    app_of(story, Queues()).tick()
+    assert house_was_kept(story)
+    assert sum(waits.seconds) < 200

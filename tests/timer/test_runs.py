@@ -260,10 +260,17 @@ def _overtaken(access: int) -> bool:
 def test_a_run_that_has_lost_its_lease_does_not_end_the_next_ones() -> None:
     deployment = deployed()
     other, third = deployment.new_process(), deployment.new_process()
+    assert not deployment.app.lease.renew()
     with deployment.app.lease.held():
-        deployment.world.advance(LEASE_SECONDS)
+        deployment.world.advance(LEASE_SECONDS - 1)
+        assert deployment.app.lease.renew()
+        deployment.world.advance(LEASE_SECONDS - 1)
+        with other.lease.held() as is_theirs:
+            assert not is_theirs, "it was renewed"
+        deployment.world.advance(1)
         theirs = other.lease.held()
         assert theirs.__enter__()
+        assert not deployment.app.lease.renew()
     with third.lease.held() as is_ours:
         assert not is_ours, "the second one's lease outlives the end of the first one's run"
     theirs.__exit__(None, None, None)

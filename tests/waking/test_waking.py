@@ -154,6 +154,23 @@ def test_without_the_right_to_resize_the_job_waits_for_an_operator() -> None:
     story.until(lambda: story.world.runner.running(), ticks=20)
 
 
+def test_a_pool_that_cannot_be_resized_keeps_the_job_waiting() -> None:
+    """Somebody has given it a formula since it was looked at."""
+    story = managed(pool("h100", 0))
+    story.fault(operation="resize_pool", status=409, code="OperationNotValidOnPool")
+    story.train("1")
+    record = story.live_of("1")
+    assert record.state is State.WAITING and "pool h100 has no node and cannot be given one" in record.reason
+    story.mend()
+    story.until(lambda: story.world.runner.running(), ticks=20)
+
+
+def test_when_no_candidate_exists_the_job_says_which_command_makes_one() -> None:
+    story = managed(candidates=("h100", "t4"))
+    story.train("1")
+    assert "az deployment group create" in story.live_of("1").reason
+
+
 def test_pools_of_the_platform_are_only_read() -> None:
     story = Trainings(pools=[pool("h100", 0)])
     story.train("1", "2")

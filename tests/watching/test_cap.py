@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.batch import control
-from shared.admission import admitted
+from shared import watching
+from shared.admission import free_turns, in_turn
+from shared.errors import NeedsOperator
 from shared.kinds import Entity, Kind
-from shared.ledger.port import LiveSummary
+from shared.ledger.port import Versioned
+from shared.placement.placer import Placer, SharedNames
 from shared.protocol.record import State
+from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT
 from tests.protocol.test_adopting import TASK, Left
@@ -107,6 +111,96 @@ def test_one_that_cannot_be_placed_holds_nobody_up() -> None:
     assert most_at_once(story) == 1
 
 
+def blocked(story: Trainings, *models: str) -> None:
+    """Inferences that no pool takes: all of theirs are at their quota, and stay so."""
+    for model in models:
+        entity = Entity(Kind.INFERENCE, PROJECT, model)
+        story.world.save_record(entity, status="Queued", taskId=None)
+        story.deliver(story.message(f"i{model}", "Queued", entity, modelId=model), Kind.INFERENCE)
+
+
+def version_of(story: Trainings, model: str) -> Versioned:
+    found = story.world.ledger.read(Entity(Kind.INFERENCE, PROJECT, model).key)
+    assert found is not None
+    return found
+
+
+def at_quota(story: Trainings) -> None:
+    """Inferences have pools of their own, whose last resize ended at a quota a moment ago."""
+    for pool_id in ("gpu1", "gpu2"):
+        control.set_resize_errors(story.world.batch_world, pool_id, [{"code": "AccountCoreQuotaReached"}])
+        story.world.batch_world.pool(pool_id).allocation_since = story.now()
+
+
+def with_pools_of_their_own(most: int) -> Trainings:
+    story = Trainings(pools=[pool("gpu1", 0), pool("gpu2", 0), pool("cpu", 3)])
+    pools = {Kind.TRAINING: ("cpu",), Kind.INFERENCE: ("gpu1", "gpu2")}
+    placer = Placer(story.worker.batch, lambda kind: pools.get(kind, ()), SharedNames("tenant"))
+    return story.with_worker(placer=placer, limits=dataclasses.replace(story.worker.limits, most_live_tasks=most))
+
+
+def test_jobs_that_no_pool_takes_leave_their_turn_to_others() -> None:
+    """People's work comes first, and there are more of it than turns."""
+    story = with_pools_of_their_own(2)
+    at_quota(story)
+    blocked(story, "90", "91", "92")
+    story.train("1", "2", "3")
+    for _ in range(4):
+        at_quota(story)
+        story.tick()
+    assert story.running_in("cpu") == 2
+    assert "quota" in version_of(story, "90").record.reason
+    for _ in range(40):
+        at_quota(story)
+        story.tick()
+        story.end_all()
+    assert [story.ended(model) for model in "123"] == ["completed"] * 3
+    assert most_at_once(story) <= 2
+
+
+def test_a_job_that_no_pool_takes_is_not_tried_in_every_run() -> None:
+    """It pauses ever longer, although jobs behind it wait for their turn all the time."""
+    story = with_pools_of_their_own(1)
+    at_quota(story)
+    story.train("1")
+    story.tick()
+    blocked(story, "90", "91")
+    for _ in range(90):
+        at_quota(story)
+        story.tick()
+    assert [version_of(story, model).record.waits for model in ("90", "91")] == [1, 1], "no turn is free"
+    story.end_all()
+    for _ in range(90):
+        at_quota(story)
+        story.tick()
+    assert all(2 < version_of(story, model).record.waits < 15 for model in ("90", "91"))
+
+
+def test_a_job_that_waits_for_an_operator_leaves_its_turn_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = capped(1)
+    story.train("1", "2")
+    workload = story.worker.workloads[Kind.TRAINING]
+    real = workload.check
+
+    def check(entity: Entity) -> None:
+        if entity.entity_id == "1":
+            raise NeedsOperator("the role is missing")
+        real(entity)
+
+    monkeypatch.setattr(workload, "check", check)
+    story.tick()
+    assert story.live_of("2").state is State.PLACED
+    assert "the role is missing" in story.live_of("1").reason
+
+
+def test_a_run_that_is_not_alone_any_more_admits_nobody() -> None:
+    story = capped(2)
+    story.train("1", "2", "3")
+    answers = iter([True, False, False])
+    watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0, lambda: next(answers))
+    assert [story.live_of(model).state for model in "123"] == [State.PLACED, State.WAITING, State.WAITING]
+
+
 def test_a_task_of_haste_s_own_app_is_taken_over_whatever_the_cap() -> None:
     story = Left()
     story.worker = dataclasses.replace(story.worker, limits=dataclasses.replace(story.worker.limits, most_live_tasks=1))
@@ -145,28 +239,17 @@ def test_people_come_before_trainings_and_the_oldest_first() -> None:
         one("t2", -40),
         one("i1", -30, job_class="interactive"),
         one("i2", -20, job_class="interactive"),
-    ]
-    running = [
+        dataclasses.replace(one("gone", -60), is_unwanted=True),
         one("x", -60, state=State.PLACED),
-        one("y", -60, state=State.ENDING),
-        one("z", -60, state=State.FINISHING),
     ]
-    assert admitted(due, [*due, *running], 5) == {"i1", "i2", "t1"}
+    assert [found.key for found in in_turn(due)] == ["i1", "i2", "t1", "t2"]
 
 
-_records = st.lists(st.tuples(st.sampled_from(list(State)), st.booleans()), max_size=30)
-
-
-@given(_records, st.integers(1, 10))
-def test_never_more_than_the_cap_and_never_a_free_turn_for_nobody(found: list[tuple[State, bool]], most: int) -> None:
-    live: list[LiveSummary] = [
-        one(f"{n:02}", n - 100, state=state, job_class="training" if training else "interactive")
-        for n, (state, training) in enumerate(found)
-    ]
-    chosen = admitted(live, live, most)
-    taken = sum(state in (State.PLACED, State.ENDING) for state, _ in found)
-    waiting = sum(state is State.WAITING for state, _ in found)
-    assert len(chosen) == min(waiting, max(0, most - taken))
+@given(st.lists(st.sampled_from(list(State)), max_size=30), st.integers(1, 10))
+def test_what_may_be_in_batch_counts(states: list[State], most: int) -> None:
+    live = [one(f"{n:02}", n - 100, state=state) for n, state in enumerate(states)]
+    taken = sum(state in (State.PLACED, State.ENDING) for state in states)
+    assert free_turns(live, most) == max(0, most - taken)
 
 
 def test_a_waiting_job_costs_no_write_in_a_tick() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -57,6 +58,11 @@ def test_what_is_in_batch_is_looked_at_in_every_tick() -> None:
 
 def test_a_job_that_was_refused_comes_before_a_newer_one_though_its_own_pause_is_longer() -> None:
     assert keys(one("new", -10), one("old", -30, LATER, waited=True)) == ["old", "new"]
+
+
+def test_a_job_that_is_not_wanted_any_more_takes_no_place_and_makes_nobody_come_early() -> None:
+    cancelled = replace(one("cancelled", -10), is_unwanted=True)
+    assert keys(cancelled, one("old", -30, LATER, waited=True)) == ["cancelled"]
 
 
 def test_without_a_newer_one_its_pause_counts() -> None:
