@@ -92,7 +92,7 @@ param titilerEndpoint string
 param titilerPublicEndpoint string = ''
 
 @description('Any other setting of docs/configuration.md by its name, such as { WORKER_MAX_WAIT: \'PT12H\' }; values are texts.')
-param otherSettings object = {}
+param otherSettings { *: string } = {}
 
 @description('Functions that stay off: imageryprep, training and inference while HASTE\'s own app takes the messages.')
 param functionsOff ('imageryprep' | 'training' | 'inference' | 'jobs' | 'watch' | 'health')[] = []
@@ -169,15 +169,27 @@ var optionalSettings = {
   WORKER_PROGRESS_EVERY: ''
   WORKER_TENANT_MAX_LIVE_TASKS: ''
 }
-var unknownSettings = filter(objectKeys(otherSettings), name => !contains(objectKeys(optionalSettings), name))
+// Read by the host, the identity library and the HTTP libraries. Values of host.json may be given as well.
+var hostSettings = [
+  'AZURE_CLIENT_ID'
+  'REQUESTS_CA_BUNDLE'
+  'SSL_CERT_FILE'
+]
+var possibleSettings = concat(objectKeys(optionalSettings), hostSettings)
+var unknownSettings = filter(
+  objectKeys(otherSettings),
+  name => !contains(possibleSettings, name) && !startsWith(name, 'AzureFunctionsJobHost__')
+)
 var chosenSettings = empty(unknownSettings)
   ? union(optionalSettings, otherSettings)
-  : fail('otherSettings: no such setting: ${join(unknownSettings, ', ')}')
+  : fail('otherSettings: no such setting, or not one to set here: ${join(unknownSettings, ', ')}')
 
 var storageGroup = createStorageAccount || empty(storageResourceGroup) ? resourceGroup().name : storageResourceGroup
 var batchGroup = empty(batchResourceGroup) ? resourceGroup().name : batchResourceGroup
 var storageSuffix = environment().suffixes.storage
-var packageContainer = 'app-package-${toLower(workerName)}'
+var packageContainer = contains(workerName, '--')
+  ? fail('workerName must not have two hyphens in a row: a container is named after it')
+  : 'app-package-${toLower(workerName)}'
 var blobUrl = 'https://${storageAccountName}.blob.${storageSuffix}'
 var queueUrl = 'https://${storageAccountName}.queue.${storageSuffix}'
 var queueNames = [
@@ -189,6 +201,12 @@ var registryIdentity = useSas || !empty(poolIdentityId)
   ? poolIdentityId
   : fail('poolIdentityId is needed if useSas is false')
 var subnetId = createFunctionNetwork ? functionNetwork!.outputs.subnetId : functionSubnetId
+var hasFunctionSubnet = createFunctionNetwork || !empty(functionSubnetId)
+var hasBatchSubnet = !empty(sharedBatchSubnetId)
+// A new account with a rule for one subnet denies all else: the app, or the nodes, could not reach it.
+var batchSubnetIds = createStorageAccount && hasFunctionSubnet != hasBatchSubnet
+  ? fail('createStorageAccount needs both subnets or none: createFunctionNetwork or functionSubnetId (HASTE_CREATE_FUNCTION_NETWORK, HASTE_FUNCTION_SUBNET_ID), and sharedBatchSubnetId (HASTE_SHARED_BATCH_SUBNET_ID)')
+  : hasBatchSubnet ? [sharedBatchSubnetId] : []
 var switchedOff = toObject(functionsOff, name => 'AzureWebJobs.${name}.Disabled', _ => 'true')
 
 module functionNetwork 'modules/network.bicep' = if (createFunctionNetwork) {
@@ -210,7 +228,7 @@ module newStorage 'modules/storage.bicep' = if (createStorageAccount) {
     name: storageAccountName
     blobContainer: blobContainer
     queueNames: queueNames
-    subnetIds: concat(empty(subnetId) ? [] : [subnetId], empty(sharedBatchSubnetId) ? [] : [sharedBatchSubnetId])
+    subnetIds: concat(empty(subnetId) ? [] : [subnetId], batchSubnetIds)
     tags: tags
   }
 }

@@ -6,7 +6,7 @@ param location string = resourceGroup().location
 
 @description('First part of the names of what is made here.')
 @minLength(2)
-@maxLength(11)
+@maxLength(20)
 param resourcePrefix string = 'haste'
 
 @description('Name of a Batch account that exists in this resource group. Empty: one is made.')
@@ -36,9 +36,11 @@ param actionGroupIds string[] = []
 @description('Resource tags.')
 param tags object = {}
 
-var unique = uniqueString(resourceGroup().id)
-var batchAccountName = empty(existingBatchAccountName) ? '${toLower(resourcePrefix)}${unique}' : existingBatchAccountName
-var acrName = empty(existingAcrName) ? '${toLower(resourcePrefix)}${unique}' : existingAcrName
+// Batch accounts and registries have lower-case letters and digits in their names, 24 at most; 13 make it unique.
+var lettersAndDigits = replace(replace(toLower(resourcePrefix), '-', ''), '_', '')
+var madeName = '${take(lettersAndDigits, 11)}${uniqueString(resourceGroup().id)}'
+var batchAccountName = empty(existingBatchAccountName) ? madeName : existingBatchAccountName
+var acrName = empty(existingAcrName) ? madeName : existingAcrName
 var joinPrincipalId = createBatchNetwork && empty(batchServicePrincipalId)
   ? fail('createBatchNetwork needs batchServicePrincipalId')
   : batchServicePrincipalId
@@ -53,6 +55,10 @@ resource batchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' = if (empty(exi
       'AAD'
     ]
   }
+}
+
+resource existingBatchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' existing = if (!empty(existingBatchAccountName)) {
+  name: existingBatchAccountName
 }
 
 resource registry 'Microsoft.ContainerRegistry/registries@2025-04-01' = if (empty(existingAcrName)) {
@@ -88,7 +94,8 @@ module pullRole 'modules/registryRole.bicep' = {
 module batchNetwork 'modules/network.bicep' = if (createBatchNetwork) {
   name: 'batch-network'
   params: {
-    location: location
+    // Batch puts nodes only into networks of its own region.
+    location: empty(existingBatchAccountName) ? location : existingBatchAccount!.location
     name: '${resourcePrefix}-batch-network'
     addressPrefix: batchNetworkPrefix
     subnetName: 'batch'

@@ -138,6 +138,8 @@ resource alert 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
         insightsId
       ]
       evaluationFrequency: item.every
+      // One that is asked once a day would not be resolved by Azure, and fire the first time only.
+      autoMitigate: item.every != 'P1D'
       windowSize: item.window
       criteria: {
         allOf: [

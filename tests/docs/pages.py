@@ -12,8 +12,8 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 
 
 def pages() -> list[Path]:
-    """README and the other texts at the top, and all of docs/."""
-    return sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")])
+    """README and the other texts at the top, that of infra/, and all of docs/."""
+    return sorted([*PROJECT.glob("*.md"), PROJECT / "infra/README.md", *(PROJECT / "docs").rglob("*.md")])
 
 
 def name(page: Path) -> str:

@@ -126,6 +126,15 @@ def test_alerts_are_those_of_the_template() -> None:
     )
 
 
+def test_reasons_of_messages_from_poison_queues_are_the_workers() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("### Switching over")[2].partition("\n### ")[0]
+    rows = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("   | `")]
+    said = [part for row in rows for reason in re.findall(r"`(.+?)`", row) for part in reason.split("; ")]
+    source = (PROJECT / "shared/poison.py").read_text(encoding="utf-8")
+    assert len(said) >= 9
+    assert [part for part in said if part not in source] == []
+
+
 def test_what_is_said_to_be_missing_is_missing() -> None:
     """Once the worker does these things, the page must not tell operators to do them."""
     text = " ".join(PAGE.read_text(encoding="utf-8").split())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.check import committed_faults
 from shared.settings import setting_names
 from tests.docs.pages import PROJECT
 
@@ -52,6 +53,10 @@ def test_the_app_in_azure_has_the_settings_of_the_code(snapshot: Path) -> None:
     names = _settings(snapshot)
     assert {name for name in names if not _of_the_host(name)} == set(setting_names()) - NOT_IN_AZURE
     assert names & NOT_IN_AZURE == set()
+
+
+def test_the_apps_to_compare_with_are_of_the_templates_as_they_are() -> None:
+    assert committed_faults(PROJECT) == []
 
 
 def test_there_are_apps_to_compare_with() -> None:

@@ -18,6 +18,8 @@ ENDS = ("Processed", "Failed", "Cancelled")
 FAILS = 3
 #: A request never needs more attempts than this in these tests.
 _MOST_ATTEMPTS = 40
+#: Progress is shown once a minute at most, and a save may land between its reading and its writing.
+_MOST_LOOKS_LATE = 4
 
 
 class Violation(AssertionError):
@@ -56,6 +58,7 @@ class Books:
     _request_of: dict[str, str] = field(default_factory=dict)
     _job_of: dict[str, str] = field(default_factory=dict)
     _pool_of_job: dict[str, str] = field(default_factory=dict)
+    _late: Counter[str] = field(default_factory=Counter)
     _seen_asked: int = 0
     _seen_events: int = 0
 
@@ -161,6 +164,18 @@ class Books:
             return  # a newer request was cancelled before it had a task
         if self.shown_end.setdefault(request, status) != status:
             raise Violation(f"{self._told(request)}: shown as {self.shown_end[request]}, then as {status}")
+
+    def check_shown(self, records: Mapping[Entity, Mapping[str, Any]]) -> None:
+        """While nothing is on its way: what runs is shown as in progress, or is so within some runs of the timer."""
+        late = Counter[str]()
+        for request, runs in self.running.items():
+            wish = self.wishes[request]
+            is_meant = self.newest(wish.entity) == wish and not self._is_cancelled(wish.entity, wish)
+            if runs and is_meant and records[wish.entity].get("status") != "InProgress":
+                late[request] = self._late[request] + 1
+                if late[request] > _MOST_LOOKS_LATE:
+                    raise Violation(f"{self._told(request)}: it runs, and HASTE shows {dict(records[wish.entity])}")
+        self._late = late
 
     # --- the end
 

@@ -71,6 +71,8 @@ class Play:
             self._tick()
             self._deliver()
             self._look()
+            if not self.tenant.letters and not self.tenant.saves:
+                self.books.check_shown(self._records())
             pause = min(pause * 1.15, 300.0)
         if self.tenant.poisoned or self.tenant.kept.blobs:
             raise Violation(f"lost: {self.tenant.poisoned}")

@@ -52,6 +52,12 @@ def test_settings_of_the_operators_choice() -> None:
     assert settings.pools_for(Kind.INFERENCE) == ("haste-shared-dev-t4-pool", "haste-shared-dev-h100-pool")
 
 
+def test_settings_of_the_host_may_be_chosen_too() -> None:
+    settings = app_settings(load("main-managed-pools"))
+    assert settings["AzureFunctionsJobHost__extensions__queues__batchSize"] == "2"
+    assert all(settings[name] for name in ("AZURE_CLIENT_ID", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"))
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_it_is_a_flex_consumption_app_for_python_311(name: str) -> None:
     (plan,) = resources(load(name), "Microsoft.Web/serverfarms")
@@ -199,6 +205,24 @@ def test_the_platform_makes_only_what_is_not_there() -> None:
     assert not made & {one["type"] for one in load("platform-existing")["predictedResources"]}
 
 
+def test_names_are_made_of_any_prefix_that_pools_may_have() -> None:
+    """Azure allows lower-case letters and digits, 24 for a Batch account, 5 to 50 for a registry."""
+    snapshot = load("platform-from-nothing")
+    for kind in ("Microsoft.Batch/batchAccounts", "Microsoft.ContainerRegistry/registries"):
+        (made,) = resources(snapshot, kind)
+        assert re.fullmatch(r"ailabofmyco[a-z0-9]{13}", made["name"])
+
+
+def test_the_batch_network_is_in_the_region_of_the_batch_account() -> None:
+    (network,) = resources(load("platform-existing-network"), "Microsoft.Network/virtualNetworks")
+    assert re.fullmatch(
+        r"\[reference\('/.+/batchAccounts/examplebatch', '.+', 'full'\)\.location\]", network["location"]
+    )
+    (network,) = resources(load("platform-from-nothing"), "Microsoft.Network/virtualNetworks")
+    (account,) = resources(load("platform-from-nothing"), "Microsoft.Batch/batchAccounts")
+    assert network["location"] == account["location"]
+
+
 def test_alerts_tell_somebody() -> None:
     alerts = resources(load("main-from-nothing"), "Microsoft.Insights/scheduledQueryRules")
     assert len(alerts) >= 10
@@ -221,6 +245,15 @@ def test_an_alert_looks_back_as_far_as_to_its_last_look_at_least() -> None:
         for alert in resources(load(name), "Microsoft.Insights/scheduledQueryRules"):
             properties = alert["properties"]
             assert minutes[properties["windowSize"]] >= minutes[properties["evaluationFrequency"]]
+
+
+def test_an_alert_that_is_asked_once_a_day_does_not_wait_to_be_resolved() -> None:
+    """Azure resolves those that are asked every twelve hours or more often; until then they do not fire again."""
+    alerts = [
+        one["properties"] for one in resources(load("main-from-nothing"), "Microsoft.Insights/scheduledQueryRules")
+    ]
+    assert {one["autoMitigate"] for one in alerts if one["evaluationFrequency"] == "P1D"} == {False}
+    assert {one["autoMitigate"] for one in alerts if one["evaluationFrequency"] != "P1D"} == {True}
 
 
 def test_silence_of_the_timer_is_an_alert() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from infra import check
 from infra.compiler import find_compiler
-from tests.infra.snapshots import PROJECT
+from tests.infra.snapshots import PROJECT, Json, load
 
 #: HASTE's variable -> parameter and default; None = must be set.
 HASTE = {
@@ -53,10 +53,10 @@ VALUES = {
     "string": ("value-7", "value-7"),
     "int": ("7", 7),
     "bool": ("true", True),
-    "object": ('{"a": "b"}', {"a": "b"}),
 }
 ONE_OF = {"HASTE_SHARED_NODE_TYPE": "Dedicated", "HASTE_SHARED_H100_SCALE_MODE": "Fixed"}
-LISTS = {
+AS_JSON = {
+    "HASTE_WORKER_SETTINGS": ('{"WORKER_TENANT": "b"}', {"WORKER_TENANT": "b"}),
     "HASTE_WORKER_FUNCTIONS_OFF": ('["training"]', ["training"]),
     "HASTE_ALERT_ACTION_GROUP_IDS": ('["group"]', ["group"]),
 }
@@ -71,7 +71,7 @@ def test_each_variable_reaches_its_parameter(file: str) -> None:
     environment, wanted = {}, {}
     for variable, (parameter, default) in _variables(file).items():
         value = ONE_OF.get(variable)
-        given, taken = (value, value) if value else LISTS.get(variable) or VALUES[types[parameter]]
+        given, taken = (value, value) if value else AS_JSON.get(variable) or VALUES[types[parameter]]
         if types.get(parameter) == "bool" and default == "true":
             given, taken = "false", False
         environment[variable], wanted[parameter] = str(given), taken
@@ -136,7 +136,23 @@ def test_the_compiled_template_refuses_nonsense() -> None:
             "param titilerPublicEndpoint = '",
             "poolIdentityId is needed",
         ),
-        ("main-shared", "WORKER_TENANT:", "WORKER_TENNANT:", "no such setting: WORKER_TENNANT"),
+        ("main-shared", "WORKER_TENANT:", "WORKER_TENNANT:", "not one to set here: WORKER_TENNANT"),
+        ("main-shared", "WORKER_TENANT:", "AZURE_BATCH_USE_SAS:", "not one to set here: AZURE_BATCH_USE_SAS"),
+        ("main-shared", "WORKER_TENANT:", "FUNCTIONS_WORKER_RUNTIME:", "to set here: FUNCTIONS_WORKER_RUNTIME"),
+        ("main-shared", "'20'", "20", "BCP036"),
+        ("main-shared", "worker-1'", "worker--1'", "workerName must not have two hyphens in a row"),
+        (
+            "main-from-nothing",
+            "param createFunctionNetwork = true\n",
+            "",
+            "createStorageAccount needs both subnets or none",
+        ),
+        (
+            "main-from-nothing",
+            "param sharedBatchSubnetId = '",
+            "param functionSubnetId = '",
+            "HASTE_SHARED_BATCH_SUBNET_ID",
+        ),
         ("main-legacy", "'training', ", "'treining', ", "BCP034"),
         (
             "platform-from-nothing",
@@ -158,3 +174,23 @@ def test_faulty_values_are_refused_before_anything_is_deployed(
     faulty = tmp_path / f"infra/snapshots/{case}.bicepparam"
     faulty.write_text(source.replace(before, after), "utf-8")
     assert said in COMPILER.write_snapshot(faulty).complaints
+
+
+def test_a_storage_account_that_was_made_here_is_an_existing_one_afterwards(tmp_path: Path) -> None:
+    """As docs/deployment.md says to do: then the app stays as it is, and the account's rules are left alone."""
+    if COMPILER is None:
+        pytest.skip("no Bicep compiler")
+    shutil.copytree(PROJECT / "infra", tmp_path / "infra")
+    later = tmp_path / "infra/snapshots/main-from-nothing.bicepparam"
+    source = later.read_text("utf-8")
+    later.write_text(source.replace("createStorageAccount = true", "storageResourceGroup = 'example-rg'"), "utf-8")
+    assert COMPILER.write_snapshot(later).complaints == ""
+    first, then = load("main-from-nothing"), json.loads(check.snapshot_of(later).read_text("utf-8"))
+    assert "Microsoft.Storage/storageAccounts" in {one["type"] for one in first["predictedResources"]}
+    assert then["predictedResources"] == [one for one in first["predictedResources"] if not _of_the_account(one)]
+    assert then["outputs"] == first["outputs"]
+
+
+def _of_the_account(resource: Json) -> bool:
+    is_package = resource["name"].endswith("/app-package-example-worker")
+    return resource["type"].startswith("Microsoft.Storage/") and not is_package

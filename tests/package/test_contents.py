@@ -27,6 +27,7 @@ LITTER = (
     ".vscode/settings.json",
     "__pycache__/function_app.cpython-311.pyc",
     "docs/deployment.md",
+    "haste-worker.zip",
     "infra/main.bicep",
     "infra/snapshots/.keep",
     "local/azurite/node_modules/azurite/package.json",
@@ -40,6 +41,7 @@ LITTER = (
     "tests/package/test_contents.py",
 )
 WANTED = (*sorted(TOP), "shared/__init__.py", "shared/app.py", "shared/haste/deep/er.py", "shared/haste/local.py")
+BUILT_HERE = ".python_packages/lib/site-packages/yaml/__init__.py"
 WAYS = (by_core_tools, by_gitignore)
 
 
@@ -77,6 +79,11 @@ def test_litter_stays_at_home(way: Callable[[Path], list[str]], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_what_a_local_build_installed_is_uploaded(way: Callable[[Path], list[str]], tmp_path: Path) -> None:
+    assert BUILT_HERE in way(planted(tmp_path, BUILT_HERE, *WANTED))
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_new_file_at_the_top_is_noticed(way: Callable[[Path], list[str]], tmp_path: Path) -> None:
     assert "notes.txt" in way(planted(tmp_path, "notes.txt", *WANTED))
 
@@ -99,6 +106,9 @@ def test_the_documented_command_makes_the_same_package(tmp_path: Path) -> None:
     for words in (["init", "--quiet"], ["add", "."], [*who, "commit", "--quiet", "--message", "t"]):
         subprocess.run(["git", "-c", "init.defaultBranch=main", *words], cwd=folder, check=True)
     subprocess.run(command, shell=True, cwd=folder, check=True)
+    planted(folder, BUILT_HERE)
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=folder, check=True, capture_output=True)
+    assert status.stdout == b"", "what publishing leaves behind is no change to the project"
     (made,) = folder.glob("*.zip")
     with zipfile.ZipFile(made) as files:
         assert {name for name in files.namelist() if not name.endswith("/")} == set(WANTED)
