@@ -20,7 +20,7 @@ from tests.scenarios.stacks import options
 TENANT = "tenanta"
 #: A message comes again while its task still runs, and at most five times before it counts as poison.
 LEASE_SECONDS = 6
-TASK_SECONDS = 9
+TASK_SECONDS = 15
 MESSAGES = rf"^/{TENANT}/{QUEUES['IMAGE_QUEUE_NAME']}/messages/"
 
 
@@ -98,6 +98,7 @@ def test_a_request_on_top_of_a_running_one_ends_it_and_then_runs_once(haste: Has
 
     model.train_again()
     shown: list[str] = []
+    wait_for(lambda: shown.append(model.status) or len(batch.created(prefix="trn-")) == 2)  # type: ignore[func-returns-value]
     wait_for(lambda: shown.append(model.status) or model.status == "Processed")  # type: ignore[func-returns-value]
     wait_for(haste.is_idle)
 
