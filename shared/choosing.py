@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import structlog
 
 from shared import recovery
+from shared.errors import WorkerError
 from shared.placement.routing import Avoid, Circumstances, Decision, PoolReading, route
 from shared.protocol.record import Record
 from shared.readings import Readings
@@ -15,18 +18,25 @@ from shared.worker import Worker
 log = structlog.get_logger(__name__)
 
 
-def choose(worker: Worker, record: Record, readings: Readings, but: str | None = None) -> Decision:
+def choose(
+    worker: Worker,
+    record: Record,
+    readings: Readings,
+    but: str | None = None,
+    closed: Mapping[str, WorkerError] = MappingProxyType({}),
+) -> Decision:
     """The pool for the next attempt of this request. With one candidate nothing is read.
 
     `but` is the pool that a live attempt would leave: it comes last, and jobs that are on their way already are taken
     to go where this one would. A job that moved for nothing would lose its place in the queue.
+    `closed` are pools where the job could not be placed a moment ago, and why: they come last.
     """
     kind, now = record.entity.kind, worker.now()
     policy = worker.recovery[kind]
     candidates = list(worker.placer.candidates(kind))
     if but is not None and but not in candidates:
         candidates.append(but)  # the settings have changed since: it may go on there
-    avoid = recovery.pools_to_avoid(record, policy, now)
+    avoid = {pool: Avoid(str(why)) for pool, why in closed.items()} | recovery.pools_to_avoid(record, policy, now)
     if len(candidates) == 1:
         return route(candidates, PoolReading(), Circumstances(now, avoid))
     taken = readings.taken()

@@ -33,6 +33,8 @@ _BLAMED = {
     Blame.NODE: Seen.ENDED_OTHERWISE,
     Blame.OPEN: Seen.NOT_JUDGED_YET,
 }
+#: What is mended is noticed within this time; what waits costs little.
+_LONGEST_WAIT_FOR_OPERATOR = timedelta(minutes=10)
 _SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
 
 
@@ -56,12 +58,17 @@ def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
 
 
 def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> None:
-    """The record stays where it is, says what has to be mended, and is looked at again like any other."""
+    """The record stays where it is and says what has to be mended. One without a task pauses, like any that waits."""
     log.error("waits for an operator", error=str(fault))
     latest = worker.ledger.read(record.entity.key)
     reason = f"waiting for an operator: {fault}"
-    if latest is not None and latest.record.reason != reason:
-        waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
+    if latest is None:
+        return
+    waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
+    if waiting.state is State.WAITING:
+        pause = submitting.pause_after(waiting, _LONGEST_WAIT_FOR_OPERATOR)
+        waiting = replace(waiting, waits=waiting.waits + 1, not_before=worker.now() + pause)
+    if waiting.reason != latest.record.reason or waiting.state is State.WAITING:
         worker.ledger.replace(latest, waiting)
 
 

@@ -8,8 +8,10 @@ WorkerError
 |-- JobOver              a Batch job is completed, being deleted, or gone: nobody can add a task to it
 |-- Conflict             somebody else wrote first: stop, leave the message, look again later
 |-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
+|   `-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
 `-- Transient            a service did not answer properly; the same call may succeed later
-    `-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
+    |-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
+    `-- NotYet           what the job needs is being made by another job: wait for that
 """
 
 from __future__ import annotations
@@ -66,6 +68,10 @@ class NeedsOperator(WorkerError):
     """
 
 
+class JobDisabled(NeedsOperator):
+    """A Batch job of our own that an operator has disabled: nothing in it starts."""
+
+
 class Transient(WorkerError):
     """A service failed in a way that may pass: throttled, unavailable, timed out, or no answer."""
 
@@ -76,3 +82,7 @@ class QuotaReached(Transient):
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+class NotYet(Transient):
+    """What the job needs is being made by another job. The text says what, and is safe to show to users."""

@@ -186,7 +186,7 @@ def credentials_run_out(record: Record, task: TaskView, policy: Policy, now: dat
     start = now if task.state == "active" else task.started_at
     if policy.max_wait is None or start is None:
         return False
-    return start >= record.placement.at + policy.max_wait
+    return start >= max(filter(None, (record.placement.at, task.created_at))) + policy.max_wait
 
 
 def _queued_since(record: Record, task: TaskView) -> datetime:

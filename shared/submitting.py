@@ -12,11 +12,11 @@ from shared import recovery, waking
 from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
 from shared.choosing import choose
-from shared.errors import JobOver, NotThere, QuotaReached, Refused, Transient
+from shared.errors import JobDisabled, JobOver, NotThere, NotYet, QuotaReached, Refused, Transient
 from shared.haste.workload import Change, Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
-from shared.protocol.record import EndReason, Record, State, task_id
+from shared.protocol.record import EndReason, Placement, Record, State, task_id
 from shared.readings import Readings
 from shared.worker import Worker
 
@@ -43,7 +43,13 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
             worker.workloads[kind].check(record.entity)
         except NotThere as missing:
             return _wait_for_record(worker, version, missing)
+        except NotYet as missing:
+            return wait(worker, version, str(missing), told=str(missing))
         except Refused as refusal:
+            if record.request.is_follow_up and worker.now() < record.request.asked + worker.limits.record_patience:
+                # the run before has just succeeded: what says otherwise is a late save, and is mended
+                _look_again(worker, version, refusal.sentence)
+                return None
             return _refused(worker, version, refusal)
         if worker.limits.most_live_tasks and not readings.may_admit:
             return wait(worker, version, _AWAITS_ADMISSION, timedelta(0))
@@ -51,16 +57,8 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         if ahead:
             why = f"{ahead} older jobs of its class wait for a place: they are tried first"
             return wait(worker, version, why, timedelta(0))
-        decision = choose(worker, record, readings)
-        if decision.pool_id is None:
-            why = "; ".join((decision.why, *decision.rejected, *waking.advice(decision)))
-            return _refused(worker, version, Refused(why)) if decision.never else wait(worker, version, why)
         try:
-            unready = waking.make_ready(worker, decision.pool_id)
-            if unready is not None:
-                return wait(worker, version, unready)
-            gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
-            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier, gone)
+            found = _find_place(worker, record, readings, name)
         except QuotaReached as quota:
             return wait(worker, version, f"waiting for quota ({quota.code})")
         except Refused as refusal:
@@ -68,7 +66,9 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         except (Transient, JobOver) as fault:
             _look_again(worker, version, str(fault))
             return None
-        log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
+        if isinstance(found, str):
+            return wait(worker, version, found)
+        placement = found
     shown = worker.haste.shown(record.entity)
     placed = replace(
         record,
@@ -81,6 +81,32 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
     version = worker.ledger.replace(version, placed)
     # a task that was taken over is in Batch already: it is looked at first, and nothing is prepared for it
     return version if adopted_job_id is not None else submit(worker, version)
+
+
+def _find_place(worker: Worker, record: Record, readings: Readings, name: str) -> Placement | str:
+    """A pool with a Batch job that takes the task; or why the job must wait. Raises Refused, Transient and others."""
+    kind = record.entity.kind
+    closed: dict[str, JobDisabled] = {}
+    while True:
+        decision = choose(worker, record, readings, closed=closed)
+        if decision.pool_id is None:
+            why = "; ".join((decision.why, *decision.rejected, *waking.advice(decision)))
+            if decision.never:
+                raise Refused(why)
+            return why
+        if decision.pool_id in closed:
+            raise closed[decision.pool_id]
+        unready = waking.make_ready(worker, decision.pool_id)
+        if unready is not None:
+            return unready
+        gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
+        try:
+            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier, gone)
+        except JobDisabled as disabled:
+            closed[decision.pool_id] = disabled
+            continue
+        log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
+        return placement
 
 
 def submit(worker: Worker, version: Versioned) -> Versioned | None:
@@ -181,19 +207,26 @@ def _ahead(record: Record, readings: Readings) -> int:
     )
 
 
-def wait(worker: Worker, version: Versioned, why: str, pause: timedelta | None = None) -> Versioned | None:
+def wait(
+    worker: Worker, version: Versioned, why: str, pause: timedelta | None = None, told: str = "Waiting for capacity"
+) -> Versioned | None:
     """Stay waiting, with the reason and the time of the next look (doubling and jittered, unless it is given)."""
     record = version.record
     if pause is None:
-        pause = min(_FIRST_WAIT * 2 ** min(record.waits, 10), _LONGEST_WAIT)
-        pause *= random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, guards nothing)
+        pause = pause_after(record, _LONGEST_WAIT)
     log.warning("waits", why=why, seconds=round(pause.total_seconds()))
     waiting = replace(record, reason=why, waits=record.waits + 1, not_before=worker.now() + pause)
     worker.ledger.replace(version, waiting)
     if record.waits == 0:
-        note = worker.workloads[record.entity.kind].noted(record.run(), "Waiting for capacity", worker.now())
+        note = worker.workloads[record.entity.kind].noted(record.run(), told, worker.now())
         worker.haste.show_progress(record, note)
     return None
+
+
+def pause_after(record: Record, longest: timedelta) -> timedelta:
+    """How long a job that waits is left alone: twice as long each time, jittered."""
+    pause: timedelta = min(_FIRST_WAIT * 2 ** min(record.waits, 10), longest)
+    return pause * random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, guards nothing)
 
 
 def _look_again(worker: Worker, version: Versioned, why: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from shared import driver, pool_care
-from shared.admission import LIVE_STATES, free_turns, in_turn
+from shared.admission import LIVE_STATES, free_turns, in_turn, takes_a_turn
 from shared.errors import Conflict, Transient
 from shared.ledger.port import LiveSummary, Versioned
 from shared.protocol.record import State
@@ -45,17 +45,15 @@ def tick(
     faults: list[Exception] = []
     stopped_before: LiveSummary | None = None
     order = worker.turn.ordered(in_order(live, now))
-    turns: _Turns | None = None
-    if worker.limits.most_live_tasks:
-        turns = _Turns(free_turns(live, worker.limits.most_live_tasks), is_alone)
-        takers = in_turn(order)
-        keys = {one.key for one in takers}
-        order = [one for one in order if one.key not in keys] + takers
-    for summary in order:
+    cap = worker.limits.most_live_tasks
+    turns = _Turns(free_turns(live, cap), is_alone) if cap else None
+    for place, summary in zip(order, in_turn(order) if cap else order, strict=True):
         if monotonic_seconds() > until:
             log.warning("tick cut short", live=len(live))
-            stopped_before = summary
+            stopped_before = place
             break
+        if turns is not None and not turns.free and takes_a_turn(summary):
+            continue
         if _is_calm(worker, summary, readings, queued, now):
             continue
         try:
@@ -125,8 +123,8 @@ def _look_at(worker: Worker, summary: LiveSummary, readings: Readings, turns: _T
     record = version.record
     if record.state is not State.WAITING or record.is_unwanted:
         driver.advance(worker, version, readings)  # an unwanted one ends here, or is ended from where it is
-    elif turns is not None and not record.is_taken_over:
-        if turns.free and turns.is_alone():
+    elif turns is not None and takes_a_turn(summary):
+        if turns.is_alone():
             _take_a_turn(worker, version, readings, turns)
     else:
         # first the next look, then the message: a handler that takes it up must not lose its write to us

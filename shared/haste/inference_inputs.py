@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.errors import NotThere, Refused
+from shared.errors import NotThere, NotYet, Refused
 from shared.haste import paths, records, task_spec
 from shared.haste.layer_imagery import LayerImagery, layer_file, layer_imagery, layer_of_model
-from shared.haste.status_fields import PROCESSED
+from shared.haste.status_fields import IN_PROGRESS, PROCESSED, QUEUED
 from shared.haste.workload import Blobs, JsonObject, ResourceFile
 from shared.kinds import Entity
 
@@ -32,11 +32,13 @@ def config_file_name(entity: Entity) -> str:
 
 
 def inference_inputs(blobs: Blobs, entity: Entity) -> InferenceInputs:
-    """Gather all inputs from HASTE's records. Raises NotThere without a model, Refused for everything else."""
+    """Gather all inputs from HASTE's records. Raises NotThere without a model, NotYet, Refused."""
     name = paths.model_record(entity.project_id, entity.entity_id)
     model = records.read(blobs, name)
     if model is None:
         raise NotThere(name)
+    if model.get("status") in (QUEUED, IN_PROGRESS):
+        raise NotYet("The model is being trained: inference waits for the end of that.")
     if model.get("status") != PROCESSED:
         raise Refused("The model is not trained: inference needs a training that has completed successfully.")
     layer = layer_of_model(blobs, entity.project_id, model)

@@ -137,7 +137,7 @@ class Training:
             return Outcome(Result.FAILED, "Training job failed: it left no checkpoint", end.ended_at)
         return Outcome(Result.COMPLETED, "Training job completed successfully", end.ended_at)
 
-    def finished(self, run: Run, outcome: Outcome) -> Change:
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
         """The end; after success with the final metrics and, if it follows by itself, inference queued.
 
         Inference is queued only by the change that first shows this run as processed: later ones may find the
@@ -163,7 +163,7 @@ class Training:
                 lines = errors
             changed["trainingJob"] = job
             MAIN.add_entries(changed, [entry(outcome.sentence, outcome.at, *lines)])
-            if completed and _infers_next(record) and self.shown(record) != self.shown(changed):
+            if completed and _infers_next(record) and not shown_before and self.shown(record) != self.shown(changed):
                 queue_inference(changed, outcome.at)
             return changed
 

@@ -149,13 +149,13 @@ class Workload(Protocol):
         """What the record says about this kind of work."""
 
     def check(self, entity: Entity) -> None:
-        """Everything the task needs is there. Raises NotThere (own record missing) or Refused (never will be)."""
+        """Everything the task needs is there. Raises NotThere (own record), NotYet, or Refused (never will be)."""
 
     def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:
         """Write the config blobs of this run and describe its task; repeatable.
 
         `resign` replaces the credentials of one URL that goes into a config file; a URL that is not of the tenant's
-        own account comes back as it is. Raises NotThere or Refused.
+        own account comes back as it is. Raises NotThere, NotYet or Refused.
         """
 
     def submitted(self, run: Run, at: datetime) -> Change:
@@ -170,10 +170,11 @@ class Workload(Protocol):
     def outcome(self, run: Run, end: TaskEnd) -> Outcome:
         """What a task that ended by itself amounts to, judged by the result blobs it left."""
 
-    def finished(self, run: Run, outcome: Outcome) -> Change:
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
         """The record at the end. May first write what belongs to the result (label project).
 
-        Repeatable: the change applied to its own result changes nothing.
+        Repeatable: the change applied to its own result changes nothing. `shown_before`: it has been shown, and a late
+        save is mended: what follows from it may be over by now.
         """
 
     def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:

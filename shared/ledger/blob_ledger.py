@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from pydantic import TypeAdapter
+import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from shared.kinds import Entity
 from shared.ledger.port import LiveSummary, Versioned
 from shared.protocol.record import Done, Record, State
 from shared.storage.blob_container import BlobContainer
+
+log = structlog.get_logger(__name__)
 
 _RECORD = TypeAdapter(Record)
 _DONE = TypeAdapter(Done)
@@ -66,8 +69,12 @@ class BlobLedger:
     def live(self) -> Iterator[LiveSummary]:
         """See `Ledger.live`."""
         for name, metadata, version in self._container.list_with_metadata("active/"):
+            key = name.removeprefix("active/").removesuffix(".json")
+            if "state" not in metadata:
+                yield from self._live_by_content(key)
+                continue
             yield LiveSummary(
-                key=name.removeprefix("active/").removesuffix(".json"),
+                key=key,
                 state=State(metadata["state"]),
                 not_before=datetime.fromisoformat(metadata["not_before"]),
                 asked=datetime.fromisoformat(metadata["asked"]),
@@ -78,8 +85,19 @@ class BlobLedger:
                 is_unwanted="unwanted" in metadata,
                 is_running="running" in metadata,
                 has_waited="waited" in metadata,
+                is_taken_over="taken_over" in metadata,
                 etag=version,
             )
+
+    def _live_by_content(self, key: str) -> Iterator[LiveSummary]:
+        """A record that somebody has put back by hand, without its metadata."""
+        try:
+            version = self.read(key)
+        except ValidationError:
+            log.exception("record not looked at", record=key)
+            return
+        if version is not None:
+            yield LiveSummary.of(version)
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""
@@ -129,4 +147,6 @@ def _metadata(record: Record) -> dict[str, str]:
         values["running"] = "yes"
     if record.waits:
         values["waited"] = "yes"
+    if record.is_taken_over:
+        values["taken_over"] = "yes"
     return values

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from pydantic import TypeAdapter
+import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import Conflict
 from shared.placement.pool_notes import PoolNotes
 from shared.storage.blob_container import BlobContainer
+
+log = structlog.get_logger(__name__)
 
 _NAME = "pools.json"
 _NOTES = TypeAdapter(PoolNotes)
@@ -34,14 +37,13 @@ class BlobNotes:
 
     def read(self) -> PoolNotes:
         """See `NotesStore.read`."""
-        found = self._container.read(_NAME)
-        return PoolNotes() if found is None else _NOTES.validate_json(found)
+        return _parsed(self._container.read(_NAME))
 
     def update(self, change: Callable[[PoolNotes], PoolNotes]) -> PoolNotes:
         """See `NotesStore.update`."""
         for _ in range(_MOST_TRIES):
             found = self._container.read_with_etag(_NAME)
-            before = PoolNotes() if found is None else _NOTES.validate_json(found[0])
+            before = _parsed(found[0] if found is not None else None)
             after = change(before)
             if after == before:
                 return after
@@ -54,3 +56,14 @@ class BlobNotes:
             except Conflict:
                 continue
         raise Conflict(f"{_NAME} is written by others all the time")
+
+
+def _parsed(content: bytes | None) -> PoolNotes:
+    """What cannot be read is forgotten: cool-downs are found out again, and no job may stand still for them."""
+    if content is None:
+        return PoolNotes()
+    try:
+        return _NOTES.validate_json(content)
+    except ValidationError:
+        log.exception("notes about pools are not readable: forgotten")
+        return PoolNotes()

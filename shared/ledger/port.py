@@ -47,8 +47,30 @@ class LiveSummary:
     """its task has been seen running"""
     has_waited: bool = False
     """it has been refused a place for lack of quota or capacity"""
+    is_taken_over: bool = False
+    """its task was started by HASTE's own app, and is in Batch already"""
     etag: str = field(default="", compare=False)
     """the version that was listed"""
+
+    @classmethod
+    def of(cls, version: Versioned) -> LiveSummary:
+        """What a list would tell about this record."""
+        record, placed = version.record, version.record.placement
+        return cls(
+            key=record.entity.key,
+            state=record.state,
+            not_before=record.not_before,
+            asked=record.request.asked,
+            job_class=record.entity.kind.job_class,
+            job_id=placed.job_id if placed else None,
+            task_id=placed.task_id if placed else None,
+            pool_id=placed.pool_id if placed else None,
+            is_unwanted=record.is_unwanted,
+            is_running=record.is_running,
+            has_waited=record.waits > 0,
+            is_taken_over=record.is_taken_over,
+            etag=version.etag,
+        )
 
 
 class Ledger(Protocol):

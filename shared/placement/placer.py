@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from shared.batch.types import BatchService, JobState
-from shared.errors import NeedsOperator, Transient, WorkerError
+from shared.errors import JobDisabled, Transient, WorkerError
 from shared.kinds import Kind
 from shared.placement.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
 from shared.placement.routing import Decision, PoolReading
@@ -102,7 +103,7 @@ class Placer:
         earlier: Sequence[Placement] = (),
         gone: Callable[[], Container[str]] = frozenset,
     ) -> Placement:
-        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, NeedsOperator, Refused.
+        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, Refused, JobDisabled.
 
         A job of an `earlier` attempt that somebody has deleted is not made again, nor is one that is `gone` for another
         request: a create that is still under way would find it.
@@ -149,11 +150,10 @@ class Placer:
             if job.state is JobState.ABSENT:
                 self._batch.create_job(job_id, pool_id, self._names.priority(kind), self._names.tenant)
             elif job.state is JobState.DISABLED and job.tenant is not None:
-                raise NeedsOperator(
-                    f"Batch job {job_id} is disabled; `az batch job enable --job-id {job_id}` enables it"
-                )
+                raise JobDisabled(f"Batch job {job_id} is disabled; `az batch job enable --job-id {job_id}` enables it")
             elif job.state is JobState.DISABLED:  # HASTE's app disables the job whenever one of its tasks ends
-                self._batch.enable_job(job_id)
+                with contextlib.suppress(Transient):  # not while it is being disabled; the timer enables it later
+                    self._batch.enable_job(job_id)
             return job_id
         raise Transient(f"Batch job {named} and all its successors are over")
 

@@ -68,6 +68,11 @@ class Request:
         """Requests of an entity are ordered by insertion time, ties by id."""
         return (self.asked, self.request_id)
 
+    @property
+    def is_follow_up(self) -> bool:
+        """It was asked for by the end of another request, not by a message."""
+        return "+" in self.request_id
+
     def holding(self, named: str | None, own: tuple[str, ...]) -> Request:
         """The request, knowing also the task that HASTE's record names now (unless it is one of its own)."""
         if named is None or named in own or named in self.held_task_ids:

@@ -98,8 +98,8 @@ class MovingWaits(PassingWaits):
 class ClosingWorkload(SmallWorkload):
     """As HASTE's kinds do: an end without a task closes the job that an earlier attempt has left open."""
 
-    def finished(self, run: Run, outcome: Outcome) -> Change:
-        finish = super().finished(run, outcome)
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
+        finish = super().finished(run, outcome, shown_before=shown_before)
 
         def change(record: JsonObject) -> JsonObject:
             left_open = run.task_id is None and record.get("jobStatus") == "InProgress"

@@ -44,21 +44,8 @@ class MemoryLedger:
 
     def live(self) -> Iterator[LiveSummary]:
         """See `Ledger.live`."""
-        for key, version in sorted(self._live.items()):
-            record, placed = version.record, version.record.placement
-            yield LiveSummary(
-                key,
-                record.state,
-                record.not_before,
-                record.request.asked,
-                record.entity.kind.job_class,
-                placed.job_id if placed else None,
-                placed.task_id if placed else None,
-                placed.pool_id if placed else None,
-                record.is_unwanted,
-                record.is_running,
-                record.waits > 0,
-            )
+        for _key, version in sorted(self._live.items()):
+            yield LiveSummary.of(version)
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
+from structlog.testing import capture_logs
 
 from shared.errors import Conflict
 from shared.haste.workload import Outcome, Result
@@ -174,6 +175,12 @@ def test_the_list_tells_that_a_record_is_not_wanted_any_more(ledger: Ledger, fie
     ledger.replace(version, record(State.PLACED, **fields))
     (summary,) = ledger.live()
     assert summary.is_unwanted
+
+
+def test_the_list_tells_that_a_task_is_taken_over(ledger: Ledger) -> None:
+    ledger.create(record(State.WAITING, request=Request("trn-theirs", at(0), adopted_job_id="haste-pool")))
+    (summary,) = ledger.live()
+    assert summary.is_taken_over
 
 
 RUN = NodeRun("tvmps_1", at(20))
@@ -375,3 +382,18 @@ def test_a_record_that_is_listed_unchanged_is_not_read_again(container: Containe
     for _ in range(3):
         (listed,) = ledger.live()
         assert ledger.read_listed(listed) is not None
+
+
+def test_a_record_that_was_put_back_by_hand_is_listed_as_well(container: ContainerClient) -> None:
+    """Copies lose the metadata. One that nobody can read hinders no other."""
+    ledger = BlobLedger(BlobContainer(container))
+    waiting = replace(record(State.WAITING), entity=OTHER)
+    for one in (FULL, waiting):
+        ledger.create(one)
+    told = list(ledger.live())
+    blob = container.get_blob_client(f"active/{ENTITY.key}.json")
+    blob.upload_blob(blob.download_blob().readall(), overwrite=True)
+    container.upload_blob("active/training/broken.json", b"{}")
+    with capture_logs() as logs:
+        assert list(ledger.live()) == told
+    assert [(line["event"], line["record"]) for line in logs] == [("record not looked at", "training/broken")]

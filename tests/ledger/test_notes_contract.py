@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
+from structlog.testing import capture_logs
 
 from shared.errors import Conflict
 from shared.ledger.blob_ledger import BlobLedger
@@ -176,3 +177,13 @@ def test_processes_that_write_at_the_same_moment_lose_nothing(container: Contain
 def test_notes_beside_the_ledger_are_no_live_record(container: ContainerClient) -> None:
     BlobNotes(BlobContainer(container)).update(lambda _notes: FULL)
     assert list(BlobLedger(BlobContainer(container)).live()) == []
+
+
+def test_notes_that_nobody_can_read_are_forgotten_and_told_to_the_log(container: ContainerClient) -> None:
+    store = BlobNotes(BlobContainer(container))
+    container.upload_blob("pools.json", b"[]")
+    with capture_logs() as logs:
+        assert store.read() == PoolNotes()
+    assert logs[0]["log_level"] == "error"
+    store.update(cooling("t4"))
+    assert "t4" in store.read().pools

@@ -105,6 +105,15 @@ def test_a_disabled_job_is_enabled_again() -> None:
     assert placing.job("nightly-h100")["state"] == "active"
 
 
+def test_a_job_of_hastes_that_is_still_being_disabled_takes_the_task() -> None:
+    """It waits for the tasks that run in it; the timer enables it later."""
+    placing = Placing(names=LEGACY)
+    placing.make_job("nightly-h100", tenant=None)
+    placing.account.raw("POST", "/jobs/nightly-h100/disable", {"disableTasks": "requeue"}, expect=202)
+    placing.account.fault(operation="enable_job", status=409, code="OperationInvalidForCurrentState")
+    assert placing.place().job_id == "nightly-h100"
+
+
 def test_a_job_of_our_own_that_an_operator_has_disabled_takes_nothing_and_stays_so() -> None:
     placing = Placing()
     placing.make_job(WEEK_JOB)

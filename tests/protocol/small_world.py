@@ -106,7 +106,7 @@ class SmallWorkload:
         result = Result.COMPLETED if end.succeeded else Result.FAILED
         return Outcome(result, "done" if end.succeeded else f"exit code {end.exit_code}", end.ended_at)
 
-    def finished(self, run: Run, outcome: Outcome) -> Change:
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
         status = STATUS[outcome.result]
         if run.task_id is None:
             return _set(status=status, sentence=outcome.sentence)

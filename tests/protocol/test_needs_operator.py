@@ -71,6 +71,18 @@ def test_a_cancel_meanwhile_is_carried_out_when_access_is_granted() -> None:
     assert story.ends()["m1"] == "cancelled"
 
 
+def test_a_job_that_waits_for_an_operator_is_tried_ever_less_often() -> None:
+    story = Story()
+    story.fault(operation="create_job", **DENIED)
+    story.ask()
+    for _ in range(2 * 60):
+        story.tick()
+    tried = [event for event in story.events("request") if event["operation"] == "create_job"]
+    assert len(tried) == story.record.waits < 12, "in an hour"
+    story.mend()
+    story.until(lambda: story.world.live_tasks(), ticks=25)
+
+
 @pytest.mark.parametrize("code", ["JobWithSameIdExists", "InvalidPropertyValue"])
 def test_a_batch_job_that_can_never_be_made_fails_the_request_at_once(code: str) -> None:
     story = Story()

@@ -22,6 +22,18 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
     return PassingWaits.installed(monkeypatch)
 
 
+def test_credentials_count_from_when_the_task_was_added() -> None:
+    """That was denied for longer than a task may wait."""
+    story = Trainings(pools=[pool("h100")]).with_policy(max_wait=WAIT, max_run=RUN)
+    story.fault(operation="create_task", status=403, code="AuthorizationFailure")
+    story.train("0")
+    story.wait(WAIT * 2)
+    story.mend()
+    for _ in range(30):
+        story.tick()
+    assert story.live_of("0").attempt == 1 and len(story.started()) == 1
+
+
 @pytest.mark.parametrize(("lost_after", "attempts"), [(timedelta(minutes=50), 1), (timedelta(hours=40), 2)])
 def test_no_run_outlives_its_credentials(lost_after: timedelta, attempts: int) -> None:
     """It loses its node, and there is another one in the pool: Batch starts it there at once."""

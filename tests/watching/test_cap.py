@@ -16,12 +16,14 @@ from shared.errors import NeedsOperator
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
 from shared.placement.placer import Placer, SharedNames
-from shared.protocol.record import State
+from shared.protocol.record import Request, State
 from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT
 from tests.protocol.test_adopting import TASK, Left
+from tests.protocol.values import record
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.watching.test_cut_short import short_tick
 from tests.watching.test_order import one
 
 TEN = tuple(str(n) for n in range(1, 11))
@@ -193,6 +195,38 @@ def test_a_job_that_waits_for_an_operator_leaves_its_turn_to_others(monkeypatch:
     assert "the role is missing" in story.live_of("1").reason
 
 
+def test_a_job_that_waits_has_its_turn_although_all_runs_are_cut_short() -> None:
+    """There is more to look at than a run has time for."""
+    story = capped(20, nodes=10)
+    story.train("1", "2", "3", "4", "5", "6")
+    story.tick()
+    story.end_all()
+    story.fault(operation="list_tasks", status=503)
+    story.train("7")
+    for _ in range(6):
+        short_tick(story, 3)
+    assert story.live_of("7").state is State.PLACED
+
+
+def test_runs_that_are_always_cut_short_come_to_everybody_that_is_in_batch() -> None:
+    """Those that wait for a turn change places among themselves, and nobody else's."""
+    story = capped(1)
+    story.fault(operation="list_tasks", status=503)
+    kinds = {"w2": Kind.INFERENCE}
+    for seconds, name in enumerate(("w1", "w2", "p1")):
+        request = Request(f"m-{name}", story.now() + timedelta(seconds=seconds))
+        state = State.PLACED if name.startswith("p") else State.WAITING
+        made = record(state, request=request, not_before=story.now())
+        entity = Entity(kinds.get(name, Kind.TRAINING), PROJECT, name)
+        story.world.ledger.create(dataclasses.replace(made, entity=entity))
+    looked_at: set[str] = set()
+    real = story.world.ledger.read_listed
+    story.world.ledger.read_listed = lambda summary: looked_at.add(summary.key) or real(summary)  # type: ignore
+    for _ in range(6):
+        short_tick(story, 1)
+    assert looked_at == {Entity(Kind.TRAINING, PROJECT, "p1").key}
+
+
 def test_a_run_that_is_not_alone_any_more_admits_nobody() -> None:
     story = capped(2)
     story.train("1", "2", "3")
@@ -240,9 +274,11 @@ def test_people_come_before_trainings_and_the_oldest_first() -> None:
         one("i1", -30, job_class="interactive"),
         one("i2", -20, job_class="interactive"),
         dataclasses.replace(one("gone", -60), is_unwanted=True),
+        dataclasses.replace(one("adopted", -60), is_taken_over=True),
         one("x", -60, state=State.PLACED),
     ]
-    assert [found.key for found in in_turn(due)] == ["i1", "i2", "t1", "t2"]
+    assert [found.key for found in in_turn(due)] == ["i1", "i2", "t1", "t2", "gone", "adopted", "x"]
+    assert [found.key for found in in_turn(due[::-1])] == ["x", "adopted", "gone", "i1", "i2", "t1", "t2"]
 
 
 @given(st.lists(st.sampled_from(list(State)), max_size=30), st.integers(1, 10))

@@ -1,0 +1,82 @@
+"""An operator disables a tenant's Batch job on one pool: what can run elsewhere does, and hinders nobody."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from shared.kinds import Entity, Kind
+from shared.placement.placer import Placer, SharedNames
+from shared.protocol.record import State
+from tests.batch.passing_waits import PassingWaits
+from tests.protocol.small_world import PROJECT
+from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
+
+#: After this a job that took tasks is looked at before it takes another one.
+_LOOKED_AT_AGAIN = timedelta(minutes=11)
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
+    return PassingWaits.installed(monkeypatch)
+
+
+def disable_job_of(story: Trainings, entity: Entity) -> None:
+    version = story.world.ledger.read(entity.key)
+    assert version is not None and version.record.placement is not None
+    story.call("POST", f"/jobs/{version.record.placement.job_id}/disable", b'{"disableTasks": "wait"}')
+
+
+def test_a_new_job_goes_to_another_pool() -> None:
+    story = two_pools()
+    story.train("1")
+    disable_job_of(story, story.live_of("1").entity)
+    story.end_all()
+    story.wait(_LOOKED_AT_AGAIN)
+    story.train("2")
+    story.until(lambda: story.running_in("t4") == 1)
+    assert story.pool_of("2") == "t4"
+
+
+def test_a_queued_task_moves_to_a_pool_that_is_free() -> None:
+    story = two_pools()
+    story.train("1", "9", "2")
+    story.tick()
+    assert [story.pool_of(model) for model in ("1", "9", "2")] == ["h100", "t4", "h100"]
+    disable_job_of(story, story.live_of("1").entity)
+    story.end_all()
+    story.until(lambda: story.running_in("t4") == 1, ticks=60)
+    assert (story.pool_of("2"), story.live_of("2").attempt) == ("t4", 2)
+    at_most_one_each(story)
+
+
+def with_a_pool_for_inference() -> Trainings:
+    story = Trainings(pools=[pool("h100"), pool("t4"), pool("cpu")])
+    pools = {Kind.TRAINING: ("h100", "t4"), Kind.INFERENCE: ("cpu",)}
+    placer = Placer(story.worker.batch, lambda kind: pools.get(kind, ()), SharedNames("tenant"))
+    return story.with_worker(placer=placer)
+
+
+def infer(story: Trainings, model: str) -> Entity:
+    entity = Entity(Kind.INFERENCE, PROJECT, model)
+    story.world.save_record(entity, status="Queued", taskId=None)
+    story.deliver(story.message(f"i{model}", "Queued", entity, modelId=model), Kind.INFERENCE)
+    return entity
+
+
+def test_jobs_that_wait_for_it_do_not_count_as_being_on_their_way_elsewhere() -> None:
+    story = with_a_pool_for_inference()
+    first = infer(story, "90")
+    story.train("1", "2", "3")
+    story.tick()
+    disable_job_of(story, first)
+    story.wait(_LOOKED_AT_AGAIN)
+    waiting = [infer(story, model) for model in ("91", "92")]
+    story.end_all(pool="t4")
+    story.until(lambda: story.pool_of("3") == "t4" and story.running_in("t4") == 1, ticks=60)
+    for entity in waiting:
+        version = story.world.ledger.read(entity.key)
+        assert version is not None and version.record.state is State.WAITING
+        assert "az batch job enable" in version.record.reason
+        assert version.record.waits < 10, "it pauses ever longer"
