@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from operate.batch_words import InBatch, enabling, read_jobs, told_disabled
 from operate.explanation import next_look
+from shared.errors import Unreadable
 from shared.ledger.port import LiveSummary
 from shared.placement.pool_notes import PoolNotes
 from shared.protocol.record import State
@@ -85,8 +86,9 @@ def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
     states = {one.key: _state(one, in_batch) for one in live}
     counted = Counter((states[one.key], one.pool_id) for one in live)
     with ThreadPoolExecutor(_READERS) as readers:
-        read = readers.map(lambda one: _live_job(worker, one, states[one.key], in_batch), live[:most_jobs])
-        jobs = tuple(job for job in read if job is not None)
+        read = list(readers.map(lambda one: _live_job(worker, one, states[one.key], in_batch), live[:most_jobs]))
+        jobs = tuple(job for job in read if isinstance(job, LiveJob))
+        unreadable = tuple(job for job in read if isinstance(job, str))
     return Overview(
         worker.tenant,
         worker.now(),
@@ -95,7 +97,7 @@ def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
         jobs,
         tuple(_sick_pools(worker.notes.read(), worker.now())),
         tuple(_rejected(blobs)),
-        in_batch.faults,
+        (*in_batch.faults, *unreadable),
     )
 
 
@@ -109,8 +111,12 @@ def _state(one: LiveSummary, in_batch: InBatch) -> str:
     return in_batch.states.get(one.task_id or "", "placed") if one.state is State.PLACED else one.state.value
 
 
-def _live_job(worker: Worker, one: LiveSummary, state: str, in_batch: InBatch) -> LiveJob | None:
-    version = worker.ledger.read(one.key)
+def _live_job(worker: Worker, one: LiveSummary, state: str, in_batch: InBatch) -> LiveJob | str | None:
+    """None: it has ended since the list. A text says why it cannot be told."""
+    try:
+        version = worker.ledger.read(one.key)
+    except Unreadable as error:
+        return str(error)
     if version is None:  # ended between list and read
         return None
     record = version.record

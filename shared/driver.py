@@ -5,7 +5,7 @@ Every write is conditional on the version the decision rests on; who loses such 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ import structlog
 from shared import finishing, pool_care, recovery, submitting
 from shared.batch.types import TaskView
 from shared.choosing import choose
-from shared.errors import JobOver, NeedsOperator, Transient
+from shared.errors import JobDisabled, JobOver, NeedsOperator, QuotaReached, Transient, WorkerError
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.logs import bound
@@ -65,10 +65,12 @@ def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> 
     if latest is None:
         return
     waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
-    if waiting.state is State.WAITING:
-        pause = submitting.pause_after(waiting, _LONGEST_WAIT_FOR_OPERATOR)
-        waiting = replace(waiting, waits=waiting.waits + 1, not_before=worker.now() + pause)
-    if waiting.reason != latest.record.reason or waiting.state is State.WAITING:
+    is_the_one = (waiting.request.request_id, waiting.attempt) == (record.request.request_id, record.attempt)
+    pauses = waiting.state is State.WAITING and is_the_one and not waiting.is_unwanted
+    if pauses:
+        not_before = worker.now() + submitting.pause_after(waiting, _LONGEST_WAIT_FOR_OPERATOR)
+        waiting = replace(waiting, waits=waiting.waits + 1, not_before=not_before, stands_aside=True)
+    if pauses or reason != latest.record.reason:
         worker.ledger.replace(latest, waiting)
 
 
@@ -171,8 +173,11 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
         task = readings.task(placed.job_id, placed.task_id)
     except JobOver:
         return Seen.JOB_OVER, None
-    except (Transient, NeedsOperator) as error:
+    except Transient as error:
         log.warning("task not read", error=str(error))
+        return Seen.READ_FAILED, None
+    except NeedsOperator as error:  # what the task does is not known, so nothing follows from it for the job
+        log.error("waits for an operator", error=str(error))
         return Seen.READ_FAILED, None
     seen = recovery.seen(task, _policy(worker, record))
     if seen is Seen.ENDED_BY_ITSELF and task is not None and record.state is State.PLACED:
@@ -213,13 +218,22 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
     is_lost = recovery.is_lost(record, task) or recovery.budget_is_spent(record, policy)
     if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
         return Verdict()
-    elsewhere = _elsewhere(worker, record, readings)
     exists = _pool_exists(record, readings)
-    if is_lost:
-        verdict = recovery.judge_lost(record, elsewhere, candidates, policy, now, pool_exists=exists)
-    else:
-        verdict = recovery.judge_queued(record, elsewhere, pool_exists=exists)
-    return _reserved(verdict, elsewhere, readings)
+    closed: dict[str, WorkerError] = {}
+    while True:
+        elsewhere = _elsewhere(worker, record, readings, closed)
+        if is_lost:
+            verdict = recovery.judge_lost(record, elsewhere, candidates, policy, now, pool_exists=exists)
+        else:
+            verdict = recovery.judge_queued(record, elsewhere, pool_exists=exists)
+        if verdict.end_reason is not EndReason.MOVE or elsewhere is None or elsewhere.pool_id is None:
+            return verdict
+        try:
+            submitting.make_sure_of_job(worker, record, elsewhere, readings)
+        except (JobDisabled, QuotaReached) as fault:
+            closed[elsewhere.pool_id] = fault
+        else:
+            return _reserved(verdict, elsewhere, readings)
 
 
 def _pool_exists(record: Record, readings: Readings) -> bool:
@@ -229,14 +243,16 @@ def _pool_exists(record: Record, readings: Readings) -> bool:
     return pools is None or record.placement.pool_id in pools
 
 
-def _elsewhere(worker: Worker, record: Record, readings: Readings) -> Decision | None:
-    """Where the next attempt would go; None if that is here."""
+def _elsewhere(
+    worker: Worker, record: Record, readings: Readings, closed: Mapping[str, WorkerError]
+) -> Decision | None:
+    """Where the next attempt would go; None if that is here, or a pool that takes no task of ours."""
     assert record.placement is not None
     here = record.placement.pool_id
     if list(worker.placer.candidates(record.entity.kind)) == [here]:
         return None
-    decision = choose(worker, record, readings, but=here)
-    return None if decision.pool_id == here else decision
+    decision = choose(worker, record, readings, but=here, closed=closed)
+    return None if decision.pool_id == here or decision.pool_id in closed else decision
 
 
 def _reserved(verdict: Verdict, elsewhere: Decision | None, readings: Readings) -> Verdict:

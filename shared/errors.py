@@ -6,6 +6,7 @@ WorkerError
 |-- Refused              this request can never run; carries a sentence that is safe to show to users
 |-- NotThere             a HASTE record is not there (yet)
 |-- JobOver              a Batch job is completed, being deleted, or gone: nobody can add a task to it
+|-- Unreadable           a record of ours in the ledger holds something else than a record
 |-- Conflict             somebody else wrote first: stop, leave the message, look again later
 |-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
 |   `-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
@@ -55,6 +56,10 @@ class NotThere(WorkerError):
 
 class JobOver(WorkerError):
     """A Batch job is completed, terminating, being deleted, or gone: no task can be added to it any more."""
+
+
+class Unreadable(WorkerError):
+    """A record or an end in the ledger that is none: written by hand, or by another version. The text names it."""
 
 
 class Conflict(WorkerError):

@@ -29,7 +29,8 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
     if not is_settled:
         if record.not_before != settled_at:
             since = record.finishing_since or version.written_at
-            worker.ledger.replace(version, replace(record, not_before=settled_at, finishing_since=since))
+            shown = replace(record, not_before=settled_at, finishing_since=since, end_was_shown=True)
+            worker.ledger.replace(version, shown)
         return None
     worker.ledger.add_done(record.entity, as_done(record))
     for request in record.next[:-1]:

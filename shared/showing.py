@@ -89,7 +89,7 @@ class HasteRecords:
             end = end_to_show(record, done)
             if end is None or not may_show_end(end, shown):
                 return None
-            is_first = end.is_mine and record is not None and record.finishing_since is None
+            is_first = end.is_mine and record is not None and not record.end_was_shown
             return workload.finished(end.run, end.outcome, shown_before=not is_first)
 
         return self._patch(entity, self._ends_and_record(entity), decide) is not None

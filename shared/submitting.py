@@ -16,6 +16,7 @@ from shared.errors import JobDisabled, JobOver, NotThere, NotYet, QuotaReached, 
 from shared.haste.workload import Change, Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
+from shared.placement.routing import Decision
 from shared.protocol.record import EndReason, Placement, Record, State, task_id
 from shared.readings import Readings
 from shared.worker import Worker
@@ -44,7 +45,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         except NotThere as missing:
             return _wait_for_record(worker, version, missing)
         except NotYet as missing:
-            return wait(worker, version, str(missing), told=str(missing))
+            return wait(worker, version, str(missing), aside_for=str(missing))
         except Refused as refusal:
             if record.request.is_follow_up and worker.now() < record.request.asked + worker.limits.record_patience:
                 # the run before has just succeeded: what says otherwise is a late save, and is mended
@@ -77,6 +78,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         request=record.request if shown is None else record.request.holding(shown.task_id, record.task_ids()),
         reason=placement.why,
         waits=0,
+        stands_aside=False,
     )
     version = worker.ledger.replace(version, placed)
     # a task that was taken over is in Batch already: it is looked at first, and nothing is prepared for it
@@ -85,8 +87,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
 
 def _find_place(worker: Worker, record: Record, readings: Readings, name: str) -> Placement | str:
     """A pool with a Batch job that takes the task; or why the job must wait. Raises Refused, Transient and others."""
-    kind = record.entity.kind
-    closed: dict[str, JobDisabled] = {}
+    closed: dict[str, JobDisabled | QuotaReached] = {}
     while True:
         decision = choose(worker, record, readings, closed=closed)
         if decision.pool_id is None:
@@ -96,17 +97,28 @@ def _find_place(worker: Worker, record: Record, readings: Readings, name: str) -
             return why
         if decision.pool_id in closed:
             raise closed[decision.pool_id]
-        unready = waking.make_ready(worker, decision.pool_id)
+        pool = waking.managed_pool(worker, decision.pool_id)
+        if isinstance(pool, str):
+            return pool
+        try:
+            placement = make_sure_of_job(worker, record, decision, readings, name)
+        except (JobDisabled, QuotaReached) as fault:
+            closed[decision.pool_id] = fault
+            continue
+        unready = waking.make_ready(worker, pool)
         if unready is not None:
             return unready
-        gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
-        try:
-            placement = worker.placer.place(kind, decision, name, worker.now(), record.earlier, gone)
-        except JobDisabled as disabled:
-            closed[decision.pool_id] = disabled
-            continue
         log.info("routed", chosen=decision.pool_id, why=decision.why, rejected=list(decision.rejected))
         return placement
+
+
+def make_sure_of_job(
+    worker: Worker, record: Record, decision: Decision, readings: Readings, name: str = ""
+) -> Placement:
+    """The placement by a decision; its Batch job takes tasks. Raises JobDisabled, QuotaReached, Refused and others."""
+    used = (*record.earlier, record.placement) if record.placement else record.earlier
+    gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
+    return worker.placer.place(record.entity.kind, decision, name, worker.now(), used, gone)
 
 
 def submit(worker: Worker, version: Versioned) -> Versioned | None:
@@ -123,6 +135,8 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
     except JobOver as over:
         worker.placer.forget(placed.job_id)
         return end(worker, version, EndReason.MOVE, f"the Batch job is over ({over})")
+    except NotYet as missing:
+        return end(worker, version, EndReason.MOVE, str(missing))
     except Refused as refusal:
         return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
     except NotThere as missing:
@@ -199,26 +213,31 @@ def _ahead(record: Record, readings: Readings) -> int:
         return 0
     return sum(
         one.state is State.WAITING
-        and one.has_waited
         and not one.is_unwanted
         and one.job_class == record.entity.kind.job_class
-        and one.asked < record.request.asked
+        and one.holds_back(record.request.asked)
         for one in readings.live()
     )
 
 
 def wait(
-    worker: Worker, version: Versioned, why: str, pause: timedelta | None = None, told: str = "Waiting for capacity"
+    worker: Worker, version: Versioned, why: str, pause: timedelta | None = None, aside_for: str = ""
 ) -> Versioned | None:
-    """Stay waiting, with the reason and the time of the next look (doubling and jittered, unless it is given)."""
+    """Stay waiting, with the reason and the time of the next look (doubling and jittered, unless it is given).
+
+    `aside_for`: what it waits for, in words for the user, if that is no place.
+    """
     record = version.record
     if pause is None:
         pause = pause_after(record, _LONGEST_WAIT)
     log.warning("waits", why=why, seconds=round(pause.total_seconds()))
-    waiting = replace(record, reason=why, waits=record.waits + 1, not_before=worker.now() + pause)
+    not_before = worker.now() + pause
+    waiting = replace(record, reason=why, waits=record.waits + 1, not_before=not_before, stands_aside=bool(aside_for))
     worker.ledger.replace(version, waiting)
     if record.waits == 0:
-        note = worker.workloads[record.entity.kind].noted(record.run(), told, worker.now())
+        note = worker.workloads[record.entity.kind].noted(
+            record.run(), aside_for or "Waiting for capacity", worker.now()
+        )
         worker.haste.show_progress(record, note)
     return None
 
@@ -238,7 +257,8 @@ def _look_again(worker: Worker, version: Versioned, why: str) -> None:
 def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> Versioned | None:
     """HASTE's API saves its record after its message, so a record that is not there may still come."""
     record = version.record
-    if worker.now() - record.request.asked >= worker.limits.record_patience:
+    # both times are of the storage's clock: that of this host may be ahead of it
+    if version.written_at - record.request.asked >= worker.limits.record_patience:
         return _refused(worker, version, Refused(f"HASTE's record never came ({missing})"))
     log.info("HASTE's record is not there yet", name=missing.name)
     waiting = replace(record, reason=str(missing), not_before=worker.now() + RESUME_AFTER)

@@ -19,20 +19,24 @@ def advice(decision: Decision) -> tuple[str, ...]:
     return (f"create it: {_CREATE_IT}",) if any("does not exist" in why for why in decision.rejected) else ()
 
 
-def make_ready(worker: Worker, pool_id: str) -> str | None:
-    """Wake the pool if it is ours to manage and empty. Why the job must wait instead; None if it need not.
+def managed_pool(worker: Worker, pool_id: str) -> PoolView | str | None:
+    """The pool if it is ours to manage, None if it is not. A text says why the job must wait: there is no such pool.
 
     A missing pool is not created: a pool with an identity can only be made through the management plane.
     """
     if worker.managed_pools is None:
         return None
-    pool = worker.batch.pool(pool_id)
+    return worker.batch.pool(pool_id) or f"pool {pool_id} does not exist; create it: {_CREATE_IT}"
+
+
+def make_ready(worker: Worker, pool: PoolView | None) -> str | None:
+    """Wake a managed pool that is empty. Why the job must wait instead; None if it need not."""
     if pool is None:
-        return f"pool {pool_id} does not exist; create it: {_CREATE_IT}"
+        return None
     try:
         wake(worker, pool)
     except Refused as refusal:
-        return f"pool {pool_id} has no node and cannot be given one: {refusal.sentence}"
+        return f"pool {pool.pool_id} has no node and cannot be given one: {refusal.sentence}"
     return None
 
 

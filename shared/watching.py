@@ -84,7 +84,7 @@ def in_order(live: Iterable[LiveSummary], now: datetime) -> list[LiveSummary]:
     for of_class in by_class.values():
         due = [one for one in of_class if _is_due(one, now)]
         newest = max((one.asked for one in due if one.state is State.WAITING and not one.is_unwanted), default=None)
-        older = [one for one in of_class if newest and one.has_waited and one.asked < newest and not _is_due(one, now)]
+        older = [one for one in of_class if newest and one.holds_back(newest) and not _is_due(one, now)]
         chosen += due + sorted(older, key=lambda one: one.asked)[:_MOST_OLDER]
     return sorted(chosen, key=lambda one: (one.asked, one.key))
 

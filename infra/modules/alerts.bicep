@@ -54,7 +54,7 @@ var alerts = [
   {
     name: 'sick-pool'
     description: 'A pool is of no use as it is set up: its nodes never work, its autoscale has stopped, Azure refuses its configuration, or it is not there.'
-    query: '${lines} | where event in ("pool demoted", "scheduling disabled on a node that fails every task", "unknown resize error, taken for lack of capacity") or (event in ("waits", "routed") and strcat(tostring(line.why), tostring(line.rejected)) matches regex "cannot allocate nodes|does not exist")'
+    query: '${lines} | where event in ("pool demoted", "autoscale enabled again", "scheduling disabled on a node that fails every task", "unknown resize error, taken for lack of capacity") or (event in ("waits", "routed") and strcat(tostring(line.why), tostring(line.rejected)) matches regex "cannot allocate nodes|does not exist")'
     threshold: 0
     missing: false
     every: 'PT30M'
@@ -103,8 +103,8 @@ var alerts = [
   }
   {
     name: 'worker-fault'
-    description: 'The timer could not deal with a record, did not get through, or met a task that nobody knows.'
-    query: '${lines} | where event in ("record not looked at", "part of the run failed", "orphan task", "tick cut short", "completed task not reconciled; Batch forgets it after 7 days", "HASTE\'s record is not a JSON object")'
+    description: 'The timer could not deal with a record or a poison message, did not get through, or met a task that nobody knows.'
+    query: '${lines} | where event in ("record not looked at", "message not looked at", "part of the run failed", "orphan task", "tick cut short", "completed task not reconciled; Batch forgets it after 7 days", "HASTE\'s record is not a JSON object")'
     threshold: 0
     missing: false
     every: 'PT30M'

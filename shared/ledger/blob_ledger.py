@@ -6,10 +6,12 @@ import hashlib
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import TypeVar
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
+from shared.errors import Unreadable
 from shared.kinds import Entity
 from shared.ledger.port import LiveSummary, Versioned
 from shared.protocol.record import Done, Record, State
@@ -21,6 +23,7 @@ _RECORD = TypeAdapter(Record)
 _DONE = TypeAdapter(Done)
 _SAFE_ID = re.compile(r"[A-Za-z0-9+_-]{1,100}")
 _MOST_REMEMBERED = 1000
+_T = TypeVar("_T")
 
 
 class BlobLedger:
@@ -37,7 +40,9 @@ class BlobLedger:
     def read(self, key: str) -> Versioned | None:
         """See `Ledger.read`."""
         found = self._container.read_with_etag(_active(key))
-        return None if found is None else Versioned(_RECORD.validate_json(found[0]), found[1], found[1].written_at)
+        if found is None:
+            return None
+        return Versioned(_parsed(_RECORD, found[0], _active(key)), found[1], found[1].written_at)
 
     def read_listed(self, summary: LiveSummary) -> Versioned | None:
         """See `Ledger.read_listed`."""
@@ -86,6 +91,7 @@ class BlobLedger:
                 is_running="running" in metadata,
                 has_waited="waited" in metadata,
                 is_taken_over="taken_over" in metadata,
+                stands_aside="aside" in metadata,
                 etag=version,
             )
 
@@ -93,8 +99,8 @@ class BlobLedger:
         """A record that somebody has put back by hand, without its metadata."""
         try:
             version = self.read(key)
-        except ValidationError:
-            log.exception("record not looked at", record=key)
+        except Unreadable as error:
+            log.error("record not looked at", record=key, error=str(error))
             return
         if version is not None:
             yield LiveSummary.of(version)
@@ -105,7 +111,7 @@ class BlobLedger:
         for name, _metadata_of_entry, _version in self._container.list_with_metadata(f"done/{entity.key}/"):
             content = self._container.read_with_etag(name)
             if content is not None:  # expired between list and read
-                entries.append(_DONE.validate_json(content[0]))
+                entries.append(_parsed(_DONE, content[0], name))
         return tuple(entries)
 
     def add_done(self, entity: Entity, entry: Done) -> bool:
@@ -117,6 +123,15 @@ class BlobLedger:
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[version.record.entity.key] = version
+
+
+def _parsed(adapter: TypeAdapter[_T], content: bytes, name: str) -> _T:
+    try:
+        return adapter.validate_json(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, fault["loc"])) or "content"
+        raise Unreadable(f"{name} cannot be read: {where}: {fault['msg']}") from None
 
 
 def _active(key: str) -> str:
@@ -149,4 +164,6 @@ def _metadata(record: Record) -> dict[str, str]:
         values["waited"] = "yes"
     if record.is_taken_over:
         values["taken_over"] = "yes"
+    if record.stands_aside:
+        values["aside"] = "yes"
     return values

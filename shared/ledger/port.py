@@ -49,8 +49,14 @@ class LiveSummary:
     """it has been refused a place for lack of quota or capacity"""
     is_taken_over: bool = False
     """its task was started by HASTE's own app, and is in Batch already"""
+    stands_aside: bool = False
+    """it waits for something else than a place: newer jobs need not wait for it"""
     etag: str = field(default="", compare=False)
     """the version that was listed"""
+
+    def holds_back(self, asked: datetime) -> bool:
+        """A job of the same class that was asked for then comes after this one, which waits for a place."""
+        return self.has_waited and not self.stands_aside and self.asked < asked
 
     @classmethod
     def of(cls, version: Versioned) -> LiveSummary:
@@ -69,6 +75,7 @@ class LiveSummary:
             is_running=record.is_running,
             has_waited=record.waits > 0,
             is_taken_over=record.is_taken_over,
+            stands_aside=record.stands_aside,
             etag=version.etag,
         )
 

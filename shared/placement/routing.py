@@ -127,7 +127,9 @@ def _can_grow(pool: str, reading: PoolReading) -> bool:
         present = view.current_nodes if counts is None else counts.idle + counts.running + counts.starting + counts.lost
         return view.maximum_nodes is None or present < view.maximum_nodes
     present = view.current_nodes if counts is None else counts.idle + counts.running + counts.starting
-    return present < view.target_nodes
+    # Batch does not repeat a resize of a fixed pool that got fewer nodes than it asked for
+    has_given_up = view.allocation_state == "steady" and bool(view.resize_error_codes)
+    return present < view.target_nodes and not has_given_up
 
 
 def _too_small(pool: str, reading: PoolReading, required_slots: int) -> str | None:

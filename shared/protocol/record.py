@@ -115,8 +115,9 @@ class Record:
     """The live record of an entity.
 
     `reason` says what the job waits for, or why it is where it is; `not_before` is when somebody looks again.
-    `waits` counts refusals in a row (back-off); `ending_since` is when the present attempt began to end;
-    `finishing_since` (storage clock) is kept when a record that finishes is written again.
+    `waits` counts refusals in a row (back-off). It `stands_aside` if it waits for something else than a place: newer
+    jobs need not wait for it. `ending_since` is when the present attempt began to end; `finishing_since` (storage
+    clock) is kept when a record that finishes is written again; `end_was_shown`: HASTE has shown the end once.
     """
 
     entity: Entity
@@ -136,6 +137,8 @@ class Record:
     outcome: Outcome | None = None
     reason: str = ""
     waits: int = 0
+    stands_aside: bool = False
+    end_was_shown: bool = False
 
     @property
     def is_unwanted(self) -> bool:

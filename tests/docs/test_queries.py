@@ -125,6 +125,32 @@ def test_a_query_asks_for_what_the_code_logs(where: str) -> None:
     assert list(_faults(QUERIES[where])) == []
 
 
+def _alert(name: str) -> str:
+    template = (PROJECT / "infra/modules/alerts.bicep").read_text(encoding="utf-8")
+    found = _BICEP_QUERY.search(template.partition(f"name: '{name}'")[2])
+    assert found
+    return found[1].replace("\\'", "'")
+
+
+def test_what_should_never_be_there_is_the_same_in_page_and_alert() -> None:
+    page = (PROJECT / "docs/deployment.md").read_text(encoding="utf-8")
+    query = _KUSTO.findall(page.partition("### What should never be there")[2])[0]
+    told = _compared(_alert("worker-fault"), r"\bevent")
+    assert "part of the run failed" in told
+    assert _compared(query, r"\bevent") == told
+
+
+def test_whatever_stops_a_pool_from_being_of_use_is_told() -> None:
+    told = _compared(_alert("sick-pool"), r"\bevent")
+    assert {"pool demoted", "autoscale enabled again"} <= told
+    assert _errors_of("pool_care.py") - {"node not disabled"} <= told
+
+
+def _errors_of(module: str) -> set[str]:
+    source = (PROJECT / "shared" / module).read_text(encoding="utf-8")
+    return set(re.findall(r'log\.error\(\s*"([^"]+)"', source))
+
+
 @pytest.mark.parametrize(
     ("query", "fault"),
     [

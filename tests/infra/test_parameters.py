@@ -191,6 +191,22 @@ def test_a_storage_account_that_was_made_here_is_an_existing_one_afterwards(tmp_
     assert then["outputs"] == first["outputs"]
 
 
+def test_a_network_that_was_made_here_is_an_existing_one_afterwards(tmp_path: Path) -> None:
+    """As docs/deployment.md says to do: then the app stays in its subnet, and the network is left alone."""
+    if COMPILER is None:
+        pytest.skip("no Bicep compiler")
+    shutil.copytree(PROJECT / "infra", tmp_path / "infra")
+    later = tmp_path / "infra/snapshots/main-from-nothing.bicepparam"
+    source, first = later.read_text("utf-8"), load("main-from-nothing")
+    subnet = f"functionSubnetId = '{first['outputs']['functionSubnetId']}'"
+    later.write_text(source.replace("createFunctionNetwork = true", subnet), "utf-8")
+    assert COMPILER.write_snapshot(later).complaints == ""
+    then = json.loads(check.snapshot_of(later).read_text("utf-8"))
+    kept = [one for one in first["predictedResources"] if one["type"] != "Microsoft.Network/virtualNetworks"]
+    assert then["predictedResources"] == kept != first["predictedResources"]
+    assert then["outputs"] == first["outputs"]
+
+
 def _of_the_account(resource: Json) -> bool:
     is_package = resource["name"].endswith("/app-package-example-worker")
     return resource["type"].startswith("Microsoft.Storage/") and not is_package

@@ -80,7 +80,7 @@ def test_the_same_as_plain_text(deployment: Deployment) -> None:
 
 def test_a_waiting_job_says_what_it_waits_for_and_when_it_is_looked_at(deployment: Deployment) -> None:
     story = deployment.story
-    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached", times=1)
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
     story.ask()
     found = deployment.json("explain", *JOB)
     assert found["state"] == "waiting"
@@ -92,7 +92,7 @@ def test_a_waiting_job_says_what_it_waits_for_and_when_it_is_looked_at(deploymen
 
 def test_a_job_whose_next_look_is_past_is_looked_at_with_every_run(deployment: Deployment) -> None:
     story = deployment.story
-    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached", times=1)
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
     story.ask()
     past = datetime.now(UTC) - timedelta(hours=5)
     story.world.ledger.replace(story.version, replace(story.record, not_before=past))
@@ -284,3 +284,16 @@ def test_nothing_is_changed_and_no_secret_is_shown(deployment: Deployment) -> No
     for done in shown:
         for secret in (deployment.account.key, ACCOUNT_KEY, "sig=", "AccountKey"):
             assert secret not in done.stdout + done.stderr
+
+
+def test_a_record_that_cannot_be_read_is_said_and_hides_no_other(deployment: Deployment) -> None:
+    story = deployment.story
+    story.ask()
+    story.world.ledger.create(replace(story.record, entity=Entity(Kind.INFERENCE, PROJECT, "1")))
+    name = f"active/{story.record.entity.key}.json"
+    ((_name, metadata, version),) = deployment.blobs.list_with_metadata(name)
+    deployment.blobs.replace(name, b'{"entity": 1}', version, metadata)
+    status = deployment.json("status")
+    assert status["live"] == 2 and len(status["jobs"]) == 1
+    assert [fault for fault in status["faults"] if f"{name} cannot be read" in fault]
+    assert f"{name} cannot be read" in deployment.run("explain", *JOB, expect=2).stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -78,6 +79,15 @@ def test_an_old_error_of_a_parked_pool_does_not_hold_it_back(code: str) -> None:
         decision = beside(GROWING_T4, failed("h100", code, minutes_ago=minutes))
         assert (decision.pool_id, decision.can_grow, decision.warnings) == ("h100", True, ())
     assert beside(GROWING_T4, failed("h100", code, minutes_ago=29.9)).pool_id == "t4"
+
+
+@pytest.mark.parametrize("code", QUOTA + CAPACITY)
+def test_a_fixed_pool_that_got_fewer_nodes_than_it_wants_does_not_grow_by_itself(code: str) -> None:
+    """Batch does not repeat the resize, however long ago it was; while one goes on, there may be nodes soon."""
+    gave_up = failed("h100", code, minutes_ago=300, auto_scales=False, target_nodes=1)
+    assert beside(GROWING_T4, gave_up).pool_id == "t4"
+    assert beside(GROWING_T4, replace(gave_up, allocation_state="resizing")).pool_id == "h100"
+    assert beside(FULL_T4, gave_up).pool_id == "h100", "nothing else grows either"
 
 
 @pytest.mark.parametrize("code", HARMLESS)

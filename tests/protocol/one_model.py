@@ -114,6 +114,12 @@ class OneModel:
             self.world.runner.finish(job, name, exit_code)
         self.world.batch_world.tick()
 
+    def delete_task(self, job_id: str, name: str) -> None:
+        """Somebody deletes a task by hand."""
+        headers = {"authorization": "Bearer x", "content-type": "application/json"}
+        path, version = f"/jobs/{job_id}/tasks/{name}", {"api-version": "2025-06-01"}
+        assert self.world.batch_world.handle("DELETE", path, version, headers, b"").status == 200
+
     def live(self, entity: Entity) -> Record | None:
         found = self.world.ledger.read(entity.key)
         return found.record if found else None

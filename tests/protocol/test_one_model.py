@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from local.batch import control
+from shared.errors import NeedsOperator
+from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.one_model import INFERENCE, TRAINING, OneModel
 
@@ -89,3 +93,38 @@ def test_an_inference_that_loses_its_node_while_the_model_is_trained_again_does_
     moved = story.live(INFERENCE)
     assert moved is not None and moved.attempt == 2 and "is being trained" in moved.reason
     assert story.model["inferenceStatus"] != "Failed"
+
+
+def test_a_task_that_is_gone_while_the_model_is_trained_again_takes_no_place() -> None:
+    """It would wait for a training that waits for its place."""
+    story = OneModel()
+    story.worker = dataclasses.replace(story.worker, limits=dataclasses.replace(story.worker.limits, most_live_tasks=1))
+    story.train("m1")
+    story.tick(3)
+    story.complete(trained_by="m1")
+    story.tick(3)
+    story.train("m2")
+    inference = story.live(INFERENCE)
+    assert inference is not None and inference.placement is not None
+    placed = inference.placement
+    story.delete_task(placed.job_id, placed.task_id)
+    story.tick(10)
+    waiting, training = story.live(INFERENCE), story.live(TRAINING)
+    assert waiting is not None and "is being trained" in waiting.reason
+    assert training is not None and training.state is State.PLACED
+
+
+def test_inference_is_shown_as_queued_although_the_end_could_not_be_shown_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = OneModel(**TWO_POOLS)
+    story.train("m1")
+    story.tick(4)
+    story.complete(trained_by="m1")
+    story.world.batch_world.faults.add({"operation": "create_job", "code": "ActiveJobAndScheduleQuotaReached"})
+    story.worker.placer.forget("tenant-interactive-h100-2026w02")
+    with monkeypatch.context() as patch:
+        patch.setattr(story.blobs, "replace", Mock(side_effect=NeedsOperator("a network rule")))
+        story.tick(2)
+    story.tick(4)
+    assert (story.model["status"], story.model["inferenceStatus"]) == ("Processed", "Queued")

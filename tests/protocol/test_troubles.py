@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -188,6 +189,18 @@ def test_a_record_that_comes_within_two_minutes_is_waited_for() -> None:
     story.tick(5)
     story.tick(5)
     assert story.world.live_tasks() == [story.task_id()]
+
+
+@pytest.mark.parametrize("ahead_minutes", [-5, 5])
+def test_a_host_whose_clock_is_wrong_waits_for_it_as_long(ahead_minutes: int) -> None:
+    story = Story(record_is_there=False)
+    clock = story.world.clock
+    story.worker = replace(story.worker, now=lambda: clock.now() + timedelta(minutes=ahead_minutes))
+    story.ask()
+    story.tick(5)
+    assert story.state is State.WAITING
+    story.world.save_record(TRAINING, status="Queued", taskId=None)
+    story.until(lambda: story.world.live_tasks() == [story.task_id()], ticks=20)
 
 
 def test_a_record_that_never_comes_fails_the_request_and_is_not_made_up() -> None:

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
+from shared import watching
 from shared.protocol.record import State
+from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.test_adopting import Left
 from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
@@ -58,11 +60,11 @@ def test_a_job_whose_last_candidate_has_lost_it_too_often_fails_while_it_waits()
     story.train("0")
     story.tick()
     control.preempt_node(story.world.batch_world, "h100")
-    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
-    story.until(lambda: story.states() == [State.WAITING])
+    while story.states() != [State.WAITING]:
+        story.wait(timedelta(seconds=30))
+        watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
     story.world.candidates = ("h100",)
     story.with_policy(most_losses_per_pool=1)
-    story.mend()
     story.until(lambda: story.ended("0"), ticks=30)
     assert story.ended("0") == "failed"
     assert "lost this job 1 times" in story.shown_of("0")["sentence"]

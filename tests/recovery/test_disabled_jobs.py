@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from shared.batch.types import JobView
 from shared.kinds import Entity, Kind
 from shared.placement.placer import Placer, SharedNames
 from shared.protocol.record import State
+from shared.worker import ManagedPools
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT
 from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
@@ -80,3 +82,81 @@ def test_jobs_that_wait_for_it_do_not_count_as_being_on_their_way_elsewhere() ->
         assert version is not None and version.record.state is State.WAITING
         assert "az batch job enable" in version.record.reason
         assert version.record.waits < 10, "it pauses ever longer"
+
+
+def test_nothing_moves_to_a_pool_whose_batch_job_takes_no_task() -> None:
+    """Its nodes are idle because of that. A task that moved for nothing would lose its place in the queue."""
+    story = two_pools()
+    story.train("1")
+    disable_job_of(story, story.live_of("1").entity)
+    story.end_all()
+    story.wait(_LOOKED_AT_AGAIN)
+    story.until(lambda: story.of("1") is None)
+    story.train("2", "3", "4")
+    for _ in range(200):
+        story.tick()
+    assert [(story.pool_of(model), story.live_of(model).attempt) for model in "234"] == [("t4", 1)] * 3
+    assert "no other pool is free" in story.live_of("3").reason
+
+
+def test_where_the_quota_of_batch_jobs_is_used_up_a_pool_that_has_one_is_taken() -> None:
+    story = two_pools()
+    story.worker.notes.update(lambda notes: notes.with_cool_down("h100", story.now() + timedelta(minutes=10), "rest"))
+    story.train("1", "2")
+    assert [story.pool_of(model) for model in "12"] == ["t4", "t4"], "only there is a Batch job"
+    story.wait(timedelta(minutes=15))
+    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
+    for _ in range(60):
+        story.tick()
+    story.train("3")
+    assert [(story.pool_of(model), story.live_of(model).attempt) for model in "123"] == [("t4", 1)] * 3
+
+
+def test_a_pool_is_not_woken_for_a_job_that_it_cannot_take() -> None:
+    story = two_pools().with_worker(managed_pools=ManagedPools(0, 1))
+    story.train("1")
+    disable_job_of(story, story.live_of("1").entity)
+    story.end_all()
+    story.wait(_LOOKED_AT_AGAIN)
+    story.until(lambda: story.of("1") is None)
+    story.resize("h100", 0)
+    story.resize("t4", 0)
+    story.train("2")
+    story.until(lambda: story.running_in("t4") == 1)
+    assert len(story.world.batch_world.pool("h100").nodes) == 0
+
+
+def test_a_cancel_that_comes_while_a_job_is_tried_is_carried_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Trainings(pools=[pool("h100")])
+    story.fault(operation="get_job", status=403, code="AuthorizationFailure")
+    story.train("1")
+    story.tick(3600)
+    real = story.worker.batch.job
+    cancel = story.message("c1", "Cancelled", story.live_of("1").entity, modelId="1")
+    cancelled: list[str] = []
+
+    def late(job_id: str) -> JobView:
+        story.deliver(cancel)
+        cancelled.append(job_id)
+        return real(job_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.worker.batch, "job", late)
+        story.until(lambda: cancelled)
+    story.tick(1)
+    assert story.ended("1") == "cancelled"
+
+
+def test_who_waits_for_something_else_than_a_place_holds_nobody_back() -> None:
+    story = with_a_pool_for_inference()
+    first = infer(story, "90")
+    disable_job_of(story, first)
+    story.end_all()
+    story.wait(_LOOKED_AT_AGAIN)
+    infer(story, "91")
+    for _ in range(10):
+        story.tick()
+    pools = {Kind.INFERENCE: ("t4",)}
+    story.with_worker(placer=Placer(story.worker.batch, lambda kind: pools.get(kind, ()), SharedNames("tenant")))
+    newer = story.world.ledger.read(infer(story, "92").key)
+    assert newer is not None and newer.record.state is State.PLACED, "at once"

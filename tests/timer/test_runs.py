@@ -288,7 +288,7 @@ def test_one_run_that_comes_late_deals_with_all_that_has_happened(late: timedelt
     for model in ("1", "2"):
         story.train(model)
         story.tick()
-    story.fault(operation="create_job", code="ActiveJobAndScheduleQuotaReached")
+    story.fault(operation="get_job", status=403, code="AuthorizationFailure")
     story.train("3")
     story.mend()
     assert story.live_of("3").waits == 1
