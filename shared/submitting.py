@@ -78,7 +78,6 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
         request=record.request if shown is None else record.request.holding(shown.task_id, record.task_ids()),
         reason=placement.why,
         waits=0,
-        stands_aside=False,
     )
     version = worker.ledger.replace(version, placed)
     # a task that was taken over is in Batch already: it is looked at first, and nothing is prepared for it

@@ -183,6 +183,12 @@ def test_the_list_tells_that_a_task_is_taken_over(ledger: Ledger) -> None:
     assert summary.is_taken_over
 
 
+def test_the_list_tells_that_a_job_waits_for_something_else_than_a_place(ledger: Ledger) -> None:
+    ledger.create(record(State.WAITING, waits=2, stands_aside=True))
+    (summary,) = ledger.live()
+    assert summary.has_waited and summary.stands_aside and not summary.holds_back(at(100))
+
+
 RUN = NodeRun("tvmps_1", at(20))
 
 

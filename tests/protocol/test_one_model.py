@@ -72,6 +72,7 @@ def test_an_inference_that_waits_while_the_model_is_trained_again_gives_way_to_t
     waiting = story.live(INFERENCE)
     assert waiting is not None and "is being trained" in waiting.reason
     assert story.ends(INFERENCE) == {}
+    assert [one.stands_aside for one in story.world.ledger.live() if one.state is State.WAITING] == [True]
     story.complete(trained_by="m2")
     story.tick(6)
     assert story.ends(INFERENCE) == {"m1+inference": "superseded"}
