@@ -58,6 +58,8 @@ class Cancelled:
         wait_for(other.is_idle)
         wait_for(lambda: self.waiting.record["statusMessage"].count("Cancel") > 1)
         self.batch.admin("DELETE", "/faults")
+        for model in (self.running, self.queued):
+            wait_for(lambda model=model: model.record["trainingJob"]["status"] != "InProgress")  # type: ignore[misc]
         for one in (haste, other):
             wait_for(one.is_idle)
 
