@@ -55,8 +55,7 @@ def _beside(worker: Worker, version: Versioned, request: Request) -> None:
     elif decision is Accept.ADD_NEXT:
         request = _knowing_haste(worker, record.entity, request)
         waiting = tuple(sorted((*record.next, request), key=lambda one: one.order))
-        finishing_since = version.written_at if record.state is State.FINISHING else None
-        record = replace(record, next=waiting, finishing_since=record.finishing_since or finishing_since)
+        record = replace(record, next=waiting, finishing_since=version.finishing_since)
         worker.ledger.replace(version, _looked_at_now(worker, record))
 
 

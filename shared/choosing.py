@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import structlog
 
@@ -22,8 +21,8 @@ def choose(
     worker: Worker,
     record: Record,
     readings: Readings,
+    closed: Mapping[str, WorkerError],
     but: str | None = None,
-    closed: Mapping[str, WorkerError] = MappingProxyType({}),
 ) -> Decision:
     """The pool for the next attempt of this request. With one candidate nothing is read.
 

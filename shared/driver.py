@@ -233,7 +233,8 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
         except (JobDisabled, QuotaReached) as fault:
             closed[elsewhere.pool_id] = fault
         else:
-            return _reserved(verdict, elsewhere, readings)
+            readings.taken()[elsewhere.pool_id] += 1  # no more jobs move in one tick than there are free slots
+            return verdict
 
 
 def _pool_exists(record: Record, readings: Readings) -> bool:
@@ -251,15 +252,8 @@ def _elsewhere(
     here = record.placement.pool_id
     if list(worker.placer.candidates(record.entity.kind)) == [here]:
         return None
-    decision = choose(worker, record, readings, but=here, closed=closed)
+    decision = choose(worker, record, readings, closed, but=here)
     return None if decision.pool_id == here or decision.pool_id in closed else decision
-
-
-def _reserved(verdict: Verdict, elsewhere: Decision | None, readings: Readings) -> Verdict:
-    """No more jobs move in one tick than there are free slots."""
-    if verdict.end_reason is EndReason.MOVE and elsewhere is not None and elsewhere.pool_id is not None:
-        readings.taken()[elsewhere.pool_id] += 1
-    return verdict
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:

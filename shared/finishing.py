@@ -28,7 +28,7 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
     _start_follow_up(worker, version)
     if not is_settled:
         if record.not_before != settled_at:
-            since = record.finishing_since or version.written_at
+            since = version.finishing_since
             shown = replace(record, not_before=settled_at, finishing_since=since, end_was_shown=True)
             worker.ledger.replace(version, shown)
         return None
@@ -64,7 +64,8 @@ def _start_follow_up(worker: Worker, version: Versioned) -> None:
     if kind is None:
         return
     entity = Entity(kind, record.entity.project_id, record.entity.entity_id)
-    request = Request(f"{record.request.request_id}+{kind.value}", record.finishing_since or version.written_at)
+    assert version.finishing_since is not None
+    request = Request(f"{record.request.request_id}+{kind.value}", version.finishing_since)
     if any(entry.entry_id == request.request_id for entry in worker.ledger.done(entity)):
         return
     accepted = accept(worker, entity, request)

@@ -88,7 +88,7 @@ def _find_place(worker: Worker, record: Record, readings: Readings, name: str) -
     """A pool with a Batch job that takes the task; or why the job must wait. Raises Refused, Transient and others."""
     closed: dict[str, JobDisabled | QuotaReached] = {}
     while True:
-        decision = choose(worker, record, readings, closed=closed)
+        decision = choose(worker, record, readings, closed)
         if decision.pool_id is None:
             why = "; ".join((decision.why, *decision.rejected, *waking.advice(decision)))
             if decision.never:

@@ -116,7 +116,7 @@ class Imageryprep:
             return Outcome(Result.FAILED, fault, end.ended_at)
         return Outcome(Result.COMPLETED, "Image preprocessing completed successfully", end.ended_at)
 
-    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the label project. Results are set whenever the manifest is usable."""
         status = STATUS_OF_RESULT[outcome.result]
         results = self._results(run, outcome) if run.task_id else {}

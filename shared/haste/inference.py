@@ -124,7 +124,7 @@ class Inference:
             return Outcome(Result.FAILED, "Inference job failed: it left no complete results", end.ended_at)
         return Outcome(Result.COMPLETED, "Inference job completed successfully", end.ended_at)
 
-    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002
+    def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the URLs of the results."""
         status = STATUS_OF_RESULT[outcome.result]
         results = self._results(run, outcome)

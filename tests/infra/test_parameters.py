@@ -169,9 +169,7 @@ def test_faulty_values_are_refused_before_anything_is_deployed(
     assert before in source
     if COMPILER is None:
         pytest.skip("no Bicep compiler; what the committed template refuses is tested above")
-    shutil.copytree(PROJECT / "infra", tmp_path / "infra")
-    shutil.copy(PROJECT / "bicepconfig.json", tmp_path)
-    faulty = tmp_path / f"infra/snapshots/{case}.bicepparam"
+    faulty = _copied(tmp_path, case)
     faulty.write_text(source.replace(before, after), "utf-8")
     assert said in COMPILER.write_snapshot(faulty).complaints
 
@@ -180,8 +178,7 @@ def test_a_storage_account_that_was_made_here_is_an_existing_one_afterwards(tmp_
     """As docs/deployment.md says to do: then the app stays as it is, and the account's rules are left alone."""
     if COMPILER is None:
         pytest.skip("no Bicep compiler")
-    shutil.copytree(PROJECT / "infra", tmp_path / "infra")
-    later = tmp_path / "infra/snapshots/main-from-nothing.bicepparam"
+    later = _copied(tmp_path, "main-from-nothing")
     source = later.read_text("utf-8")
     later.write_text(source.replace("createStorageAccount = true", "storageResourceGroup = 'example-rg'"), "utf-8")
     assert COMPILER.write_snapshot(later).complaints == ""
@@ -195,8 +192,7 @@ def test_a_network_that_was_made_here_is_an_existing_one_afterwards(tmp_path: Pa
     """As docs/deployment.md says to do: then the app stays in its subnet, and the network is left alone."""
     if COMPILER is None:
         pytest.skip("no Bicep compiler")
-    shutil.copytree(PROJECT / "infra", tmp_path / "infra")
-    later = tmp_path / "infra/snapshots/main-from-nothing.bicepparam"
+    later = _copied(tmp_path, "main-from-nothing")
     source, first = later.read_text("utf-8"), load("main-from-nothing")
     subnet = f"functionSubnetId = '{first['outputs']['functionSubnetId']}'"
     later.write_text(source.replace("createFunctionNetwork = true", subnet), "utf-8")
@@ -205,6 +201,13 @@ def test_a_network_that_was_made_here_is_an_existing_one_afterwards(tmp_path: Pa
     kept = [one for one in first["predictedResources"] if one["type"] != "Microsoft.Network/virtualNetworks"]
     assert then["predictedResources"] == kept != first["predictedResources"]
     assert then["outputs"] == first["outputs"]
+
+
+def _copied(folder: Path, case: str) -> Path:
+    """The parameter file of a case, among all that it needs, to be changed."""
+    shutil.copytree(PROJECT / "infra", folder / "infra")
+    shutil.copy(PROJECT / "bicepconfig.json", folder)
+    return folder / f"infra/snapshots/{case}.bicepparam"
 
 
 def _of_the_account(resource: Json) -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from azure.storage.blob import BlobServiceClient, ContainerClient
+from azure.storage.blob import ContainerClient
 from structlog.testing import capture_logs
 
 from shared.errors import Conflict
@@ -39,15 +39,9 @@ FULL = record(
     outcome=Outcome(Result.FAILED, "Größe × Ω, and a line\nmore", at(60)),
     reason="waiting for quota",
     waits=4,
+    stands_aside=True,
+    end_was_shown=True,
 )
-
-
-@pytest.fixture
-def container(storage_account: object) -> ContainerClient:
-    service = BlobServiceClient.from_connection_string(storage_account.connection_string)  # type: ignore[attr-defined]
-    made = service.get_container_client("haste-worker")
-    made.create_container()
-    return made
 
 
 @pytest.fixture(params=["memory", "blob"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from azure.storage.blob import BlobServiceClient, ContainerClient
+from azure.storage.blob import ContainerClient
 from structlog.testing import capture_logs
 
 from shared.errors import Conflict
@@ -28,7 +28,8 @@ FULL = PoolNotes(
             is_dead=True,
         ),
         "t4": PoolNote(),
-    }
+    },
+    {"tenant-training-h100-2026w33": at(7)},
 )
 
 
@@ -37,14 +38,6 @@ class Processes:
     """Several processes of one tenant; `open` makes the store of a further one."""
 
     open: Callable[[], NotesStore]
-
-
-@pytest.fixture
-def container(storage_account: object) -> ContainerClient:
-    service = BlobServiceClient.from_connection_string(storage_account.connection_string)  # type: ignore[attr-defined]
-    made = service.get_container_client("haste-worker")
-    made.create_container()
-    return made
 
 
 @pytest.fixture(params=["memory", "blob"])

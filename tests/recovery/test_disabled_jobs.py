@@ -30,12 +30,19 @@ def disable_job_of(story: Trainings, entity: Entity) -> None:
     story.call("POST", f"/jobs/{version.record.placement.job_id}/disable", b'{"disableTasks": "wait"}')
 
 
-def test_a_new_job_goes_to_another_pool() -> None:
+def disabled_on_h100() -> Trainings:
+    """Nothing runs, and h100 takes no task."""
     story = two_pools()
     story.train("1")
     disable_job_of(story, story.live_of("1").entity)
     story.end_all()
     story.wait(_LOOKED_AT_AGAIN)
+    story.until(lambda: story.of("1") is None)
+    return story
+
+
+def test_a_new_job_goes_to_another_pool() -> None:
+    story = disabled_on_h100()
     story.train("2")
     story.until(lambda: story.running_in("t4") == 1)
     assert story.pool_of("2") == "t4"
@@ -86,12 +93,7 @@ def test_jobs_that_wait_for_it_do_not_count_as_being_on_their_way_elsewhere() ->
 
 def test_nothing_moves_to_a_pool_whose_batch_job_takes_no_task() -> None:
     """Its nodes are idle because of that. A task that moved for nothing would lose its place in the queue."""
-    story = two_pools()
-    story.train("1")
-    disable_job_of(story, story.live_of("1").entity)
-    story.end_all()
-    story.wait(_LOOKED_AT_AGAIN)
-    story.until(lambda: story.of("1") is None)
+    story = disabled_on_h100()
     story.train("2", "3", "4")
     for _ in range(200):
         story.tick()
@@ -113,12 +115,7 @@ def test_where_the_quota_of_batch_jobs_is_used_up_a_pool_that_has_one_is_taken()
 
 
 def test_a_pool_is_not_woken_for_a_job_that_it_cannot_take() -> None:
-    story = two_pools().with_worker(managed_pools=ManagedPools(0, 1))
-    story.train("1")
-    disable_job_of(story, story.live_of("1").entity)
-    story.end_all()
-    story.wait(_LOOKED_AT_AGAIN)
-    story.until(lambda: story.of("1") is None)
+    story = disabled_on_h100().with_worker(managed_pools=ManagedPools(0, 1))
     story.resize("h100", 0)
     story.resize("t4", 0)
     story.train("2")
