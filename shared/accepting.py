@@ -29,7 +29,8 @@ def accept(worker: Worker, entity: Entity, request: Request) -> Versioned | None
 
     Once this returns, the request's effect is stored. Raises Conflict if somebody else wrote meanwhile.
     """
-    created = worker.ledger.create(new_record(worker, entity, _knowing_haste(worker, entity, request)))
+    request = _knowing_haste(worker, entity, request)
+    created = worker.ledger.create(new_record(worker, entity, request))
     version = created or worker.ledger.read(entity.key)
     if version is None:
         raise Conflict("another record was there, and has gone")
@@ -53,7 +54,6 @@ def _beside(worker: Worker, version: Versioned, request: Request) -> None:
     if decision is Accept.SUPERSEDED:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))
     elif decision is Accept.ADD_NEXT:
-        request = _knowing_haste(worker, record.entity, request)
         waiting = tuple(sorted((*record.next, request), key=lambda one: one.order))
         record = replace(record, next=waiting, finishing_since=version.finishing_since)
         worker.ledger.replace(version, _looked_at_now(worker, record))

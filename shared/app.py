@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,8 @@ import structlog
 from azure.identity import DefaultAzureCredential
 
 from shared import janitor, logs, poison, sweeping, watching
-from shared.batch.client import AzureBatch, BatchCredential, connect, named_key
+from shared.batch.client import BatchCredential, connect, named_key
+from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.types import JobState
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
@@ -23,6 +24,8 @@ from shared.kinds import Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
 from shared.lifetimes import sas_expiry
+from shared.past_jobs import PastJobs
+from shared.placement.job_names import legacy_job_ids
 from shared.placement.placer import LegacyNames, Placer, SharedNames
 from shared.readings import Readings
 from shared.recovery import Policy
@@ -67,6 +70,7 @@ class App:
     rejected: Rejected
     poison_queues: QueueReader
     lease: BlobLease
+    past_jobs: PastJobs
     _kept_house_at: datetime | None = None
 
     def tick(self) -> None:
@@ -104,6 +108,7 @@ class App:
         self._kept_house_at = now
         with at_most(_MOST_HOUSEKEEPING_SECONDS):
             tenants_jobs = worker.batch.jobs_of(worker.tenant)
+            self.past_jobs.claim(worker.batch)
             if settings.shared_mode:
                 usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
                 sweeping.sweep(worker, readings, usable, may_end=True)
@@ -130,7 +135,8 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
     queues = accounts.queues(settings)
     ledger = BlobLedger(own_blobs)
     workloads = _workloads(settings, haste_blobs)
-    batch = AzureBatch(connect(settings.azure_batch_url, _batch_credential(settings)))
+    client = connect(settings.azure_batch_url, _batch_credential(settings))
+    batch = TenantBatch(client, _tenant(settings, ledger.placed_in, now))
     worker = Worker(
         tenant=settings.worker_tenant,
         ledger=ledger,
@@ -148,7 +154,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         limits=Limits(
             late_save=settings.worker_late_save,
             record_patience=_RECORD_PATIENCE,
-            stuck_in_ending=2 * FUNCTION_TIMEOUT,
+            stuck=2 * FUNCTION_TIMEOUT,
             most_live_tasks=settings.worker_tenant_max_live_tasks,
         ),
         recovery={
@@ -177,6 +183,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         Rejected(own_blobs),
         QueueReader(queues),
         BlobLease(own_blobs, "timer.lease"),
+        PastJobs(own_blobs),
     )
 
 
@@ -208,6 +215,23 @@ def _managed_pools(settings: Settings) -> ManagedPools | None:
     if not settings.azure_batch_manage_pools:
         return None
     return ManagedPools(settings.azure_batch_target_dedicated_nodes, settings.azure_batch_target_low_priority_nodes)
+
+
+def _tenant(settings: Settings, placed_in: Callable[[str], Collection[str]], now: Callable[[], datetime]) -> Tenant:
+    account = settings.storage_account
+    urls = (settings.azure_batch_output_container_url, f"{account.blob_url}/{settings.blob_container}")
+    containers = [ContainerAddress(url) for url in urls]
+    return Tenant(
+        settings.worker_tenant,
+        account.name,
+        placed_in,
+        is_own_container=lambda url: any(container.is_at(url) for container in containers),
+        now=now,
+        haste_job_ids=frozenset(
+            job_id for kind in Kind for job_id in legacy_job_ids(settings.base_job_id(kind), settings.pools_for(kind))
+        ),
+        shares=settings.shared_mode,
+    )
 
 
 def _job_names(settings: Settings) -> SharedNames | LegacyNames:

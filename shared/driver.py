@@ -14,7 +14,7 @@ import structlog
 from shared import finishing, pool_care, recovery, submitting
 from shared.batch.types import TaskView
 from shared.choosing import choose
-from shared.errors import JobDisabled, JobOver, NeedsOperator, QuotaReached, Transient, WorkerError
+from shared.errors import JobDisabled, JobOver, NeedsOperator, NotOurs, QuotaReached, Transient, WorkerError
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.logs import bound
@@ -176,6 +176,8 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
     except Transient as error:
         log.warning("task not read", error=str(error))
         return Seen.READ_FAILED, None
+    except NotOurs:
+        raise  # told in the record: no later look finds out more
     except NeedsOperator as error:  # what the task does is not known, so nothing follows from it for the job
         log.error("waits for an operator", error=str(error))
         return Seen.READ_FAILED, None
@@ -223,7 +225,10 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
     while True:
         elsewhere = _elsewhere(worker, record, readings, closed)
         if is_lost:
-            verdict = recovery.judge_lost(record, elsewhere, candidates, policy, now, pool_exists=exists)
+            is_stuck = recovery.is_stuck_for(worker.limits.stuck, record, task, now)
+            verdict = recovery.judge_lost(
+                record, elsewhere, candidates, policy, now, pool_exists=exists, is_stuck=is_stuck
+            )
         else:
             verdict = recovery.judge_queued(record, elsewhere, pool_exists=exists)
         if verdict.end_reason is not EndReason.MOVE or elsewhere is None or elsewhere.pool_id is None:
@@ -276,7 +281,7 @@ def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: 
     since = record.ending_since
     if task is None or task.state != "running" or since is None:
         return
-    if worker.now() - since < worker.limits.stuck_in_ending:
+    if worker.now() - since < worker.limits.stuck:
         return
     if recovery.is_stuck(record, task, readings.nodes(placed.pool_id)):
         log.warning("stuck in running on a node that is lost: deleted", task=placed.task_id)

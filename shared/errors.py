@@ -9,7 +9,8 @@ WorkerError
 |-- Unreadable           a record of ours in the ledger holds something else than a record
 |-- Conflict             somebody else wrote first: stop, leave the message, look again later
 |-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
-|   `-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
+|   |-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
+|   `-- NotOurs          a Batch job of another tenant: nothing in it is read, ended or added to
 `-- Transient            a service did not answer properly; the same call may succeed later
     |-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
     `-- NotYet           what the job needs is being made by another job: wait for that
@@ -75,6 +76,10 @@ class NeedsOperator(WorkerError):
 
 class JobDisabled(NeedsOperator):
     """A Batch job of our own that an operator has disabled: nothing in it starts."""
+
+
+class NotOurs(NeedsOperator):
+    """A Batch job that was not created for this storage account: nothing in it is read, ended or added to."""
 
 
 class Transient(WorkerError):

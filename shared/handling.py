@@ -43,12 +43,11 @@ def haste_message(worker: Worker, rejected: Rejected, kind: Kind, message: Queue
     """A message of HASTE's API, or one that HASTE's own queue app has left behind."""
     try:
         parsed = parse_message(message.body, kind)
+        entity = parsed.entity
+        with bound(tenant=worker.tenant, kind=entity.kind.value, job=entity.entity_id):
+            _repeated(worker, lambda: _act(worker, parsed, message))
     except InvalidMessage as invalid:
         rejected.keep(message.queue_name, message.message_id, message.body, invalid.reason)
-        return
-    entity = parsed.entity
-    with bound(tenant=worker.tenant, kind=entity.kind.value, job=entity.entity_id):
-        _repeated(worker, lambda: _act(worker, parsed, message))
 
 
 def own_message(worker: Worker, rejected: Rejected, message: QueueMessage) -> None:

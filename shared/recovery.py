@@ -105,6 +105,13 @@ def is_stuck(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | Non
     return _node_fault(run, nodes.get(run.node_id)) is not None
 
 
+def is_stuck_for(longest: timedelta, record: Record, task: TaskView, now: datetime) -> bool:
+    """The latest run was noticed as lost so long ago, and Batch calls it running all the same."""
+    if task.state != "running" or not is_lost(record, task):
+        return False
+    return now - max(loss.noticed_at for loss in record.losses) >= longest
+
+
 def with_loss_of(record: Record, run: NodeRun | None, now: datetime) -> Record:
     """The record with the loss of a run noted; None = it never was on a node that we know of."""
     assert record.placement is not None
@@ -136,11 +143,13 @@ def judge_lost(
     now: datetime,
     *,
     pool_exists: bool = True,
+    is_stuck: bool = False,
 ) -> Verdict:
     """What to do with an attempt whose run is lost and not running again, or whose pool has lost it too often.
 
     Another candidate with a free slot is taken at once; one that can grow when Batch's own re-run has been waited for.
-    `elsewhere` is the routing decision, None if it would stay on this attempt's pool.
+    `elsewhere` is the routing decision, None if it would stay on this attempt's pool. One that is stuck ends wherever
+    the next one goes: Batch will not run it again.
     """
     assert record.placement is not None
     here = record.placement.pool_id
@@ -156,6 +165,8 @@ def judge_lost(
         if any(counts.get(pool, 0) < policy.most_losses_per_pool for pool in candidates):
             return Verdict(EndReason.MOVE, f"lost its node too often on {here} ({told})")
         return Verdict(EndReason.GIVE_UP, f"lost its node too often on every candidate pool ({told})")
+    if is_stuck:
+        return Verdict(EndReason.MOVE, f"lost its node on {here}, and Batch has called it running for {waited} since")
     return Verdict(None, f"preempted on {here}; waiting for Batch to run it again there, no other pool is free")
 
 

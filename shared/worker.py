@@ -37,8 +37,9 @@ class Limits:
     """how late HASTE's API may save after its message"""
     record_patience: timedelta
     """how long a HASTE record may be missing before its request is given up"""
-    stuck_in_ending: timedelta
-    """after that a task that runs on although its node is gone is deleted (two function timeouts)"""
+    stuck: timedelta
+    """how long Batch may call a task running that has lost its node before it is ended; and, if that does not end it,
+    before it is deleted (two function timeouts)"""
     most_live_tasks: int = 0
     """how many tasks of this tenant may be in Batch at once; 0 = any number"""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from azure.batch import BatchClient, models
+from azure.batch import BatchClient as BatchClient  # also for who makes the adapter
+from azure.batch import models
 from azure.core import MatchConditions
 from azure.core.credentials import AzureNamedKeyCredential, TokenCredential
 from azure.core.exceptions import AzureError
@@ -57,7 +58,7 @@ def named_key(account: str, key: str) -> AzureNamedKeyCredential:
 
 
 class AzureBatch:
-    """`BatchService` on the real SDK."""
+    """A Batch account through the real SDK, whosever its jobs are. `TenantBatch` keeps to those of one tenant."""
 
     def __init__(self, client: BatchClient) -> None:
         self._client = client
@@ -69,14 +70,20 @@ class AzureBatch:
         job = self._found(lambda: self._client.get_job(job_id))
         return JobView(JobState.ABSENT, job_id=job_id) if job is None else read.job(job)
 
-    def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> None:
+    def create_job(
+        self, job_id: str, pool_id: str, priority: int | None, tenant: str | None, account: str | None = None
+    ) -> bool:
         """See `BatchService.create_job`."""
         options = models.BatchJobCreateOptions(id=job_id, pool_info=models.BatchPoolInfo(pool_id=pool_id))
         if priority is not None:
             options.priority = priority
-        if tenant is not None:
-            options.metadata = [models.BatchMetadataItem(name=read.TENANT_METADATA, value=tenant)]
-        self._call(lambda: self._client.create_job(options), fine={Fault.EXISTS})
+        options.metadata = _job_metadata(tenant, account) or None
+        return bool(self._call(lambda: self._client.create_job(options) or True, fine={Fault.EXISTS}))
+
+    def stamp_job(self, job_id: str, tenant: str, account: str) -> None:
+        """Write whose a job is. Nothing happens if it is over or gone."""
+        options = models.BatchJobUpdateOptions(metadata=_job_metadata(tenant, account))
+        self._call(lambda: self._client.update_job(job_id, options), fine={Fault.GONE}, fine_codes=_OVER_CODES)
 
     def enable_job(self, job_id: str) -> None:
         """See `BatchService.enable_job`."""
@@ -118,6 +125,11 @@ class AzureBatch:
         """See `BatchService.task`."""
         task = self._found(lambda: self._client.get_task(job_id, task_id, select=_TASK_FIELDS), over={"JobNotFound"})
         return None if task is None else read.task(task)
+
+    def output_containers(self, job_id: str, task_id: str) -> tuple[str, ...] | None:
+        """URLs of the containers that a task's results go to; None if Batch does not list the task."""
+        task = self._found(lambda: self._client.get_task(job_id, task_id, select=["id", "outputFiles"]))
+        return None if task is None else read.output_containers(task)
 
     def tasks(self, job_id: str) -> list[TaskView]:
         """See `BatchService.tasks`."""
@@ -249,6 +261,11 @@ class AzureBatch:
 
 
 _API_VERSION = "2025-06-01"
+
+
+def _job_metadata(tenant: str | None, account: str | None) -> list[models.BatchMetadataItem]:
+    values = {read.TENANT_METADATA: tenant, read.ACCOUNT_METADATA: account}
+    return [models.BatchMetadataItem(name=name, value=value) for name, value in values.items() if value is not None]
 
 
 def _translated(fault: Fault, status: int | None, code: str | None) -> WorkerError:

@@ -11,11 +11,12 @@ from shared.batch.types import JobState, JobView, NodeView, PoolCounts, PoolView
 _OVER = frozenset({"terminating", "completed", "deleting"})
 _MAXIMUM_NODES_METADATA = "maximumNodes"
 TENANT_METADATA = "haste-worker-tenant"
+#: The tenant is a label that an operator chose; the storage account is whose the job is.
+ACCOUNT_METADATA = "haste-worker-account"
 
 
-def tenant(job: Any) -> str | None:
-    """The tenant a job was created for."""
-    return next((item.value for item in job.metadata or [] if item.name == TENANT_METADATA), None)
+def _metadata(job: Any, name: str) -> str | None:
+    return next((item.value for item in job.metadata or [] if item.name == name), None)
 
 
 def job_state(job: Any) -> JobState:
@@ -31,10 +32,11 @@ def job(job: Any) -> JobView:
     return JobView(
         job_state(job),
         job.pool_info.pool_id if job.pool_info else None,
-        tenant(job),
+        _metadata(job, TENANT_METADATA),
         job_id=job.id,
         created_at=job.creation_time,
         ended_at=job.execution_info.end_time if job.execution_info else None,
+        account=_metadata(job, ACCOUNT_METADATA),
     )
 
 
@@ -56,6 +58,11 @@ def task(task: Any) -> TaskView:
         node_id=node.node_id if node else None,
         created_at=task.creation_time,
     )
+
+
+def output_containers(task: Any) -> tuple[str, ...]:
+    """The containers that a task's results go to, as URLs with whatever query they have."""
+    return tuple(file.destination.container.container_url for file in task.output_files or [])
 
 
 def counts(counts: Any) -> PoolCounts:

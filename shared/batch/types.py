@@ -40,7 +40,8 @@ class JobState(StrEnum):
 class JobView:
     """A Batch job; `pool_id` is None if it is absent, `tenant` if it was not created by a worker in shared mode.
 
-    `ended_at` is set once it is completed: no task of it runs, and none can be added any more.
+    `account` is the storage account of the worker that created it; None for jobs of version 0.1.0, too. `ended_at` is
+    set once it is completed: no task of it runs, and none can be added any more.
     """
 
     state: JobState
@@ -49,6 +50,7 @@ class JobView:
     job_id: str = ""
     created_at: datetime | None = None
     ended_at: datetime | None = None
+    account: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,20 +114,44 @@ class TaskBody:
     bind_mounts: tuple[str, ...] = ()
 
 
+class Whose(StrEnum):
+    """Whose task HASTE's own app has started, as far as Batch tells."""
+
+    OURS = "ours"
+    ANOTHERS = "another's"
+    NOBODYS = "nobody's"
+    """Batch does not list it"""
+
+
 class BatchService(Protocol):
-    """Azure Batch as the worker uses it. Every method raises Transient or QuotaReached as documented in errors.py."""
+    """Azure Batch as the worker uses it. Every method raises Transient or QuotaReached as documented in errors.py.
+
+    On an account that tenants share, what takes a job's id raises NotOurs if the job is another tenant's.
+    """
 
     def job(self, job_id: str) -> JobView:
-        """State of a job."""
+        """State of a job, whosever it is."""
 
-    def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> None:
-        """Create a job; success if it exists."""
+    def is_ours(self, job: JobView) -> bool:
+        """Whether this job, which exists, was created for this storage account."""
+
+    def whose_task(self, job_id: str, task_id: str) -> Whose:
+        """Whether a task of HASTE's own app may be taken over: its results go to this storage account."""
+
+    def unclaimed(self) -> list[JobView]:
+        """Of the jobs listed last, those of version 0.1.0 with our tenant's name in which nothing of ours is live."""
+
+    def claim(self, job: JobView) -> None:
+        """An unclaimed job is ours: a request of ours has run in it."""
+
+    def create_job(self, job_id: str, pool_id: str, priority: int | None, tenant: str | None) -> bool:
+        """Create a job; False (and nothing changed) if it exists. Look whose it is then."""
 
     def enable_job(self, job_id: str) -> None:
         """Enable a disabled job."""
 
     def jobs_of(self, tenant: str) -> list[JobView]:
-        """The jobs that were created for this tenant, those that are over included, in one paged call."""
+        """The jobs of this tenant and storage account, those that are over included, in one paged call."""
 
     def terminate_job(self, job_id: str) -> None:
         """Begin to end a job, without waiting; success if it is over or gone. Its name stays taken."""

@@ -105,13 +105,17 @@ class BlobLedger:
         if version is not None:
             yield LiveSummary.of(version)
 
+    def placed_in(self, job_id: str) -> frozenset[str]:
+        """See `Ledger.placed_in`."""
+        return frozenset(one.task_id for one in self.live() if one.job_id == job_id and one.task_id is not None)
+
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""
         entries = []
         for name, _metadata_of_entry, _version in self._container.list_with_metadata(f"done/{entity.key}/"):
             content = self._container.read_with_etag(name)
             if content is not None:  # expired between list and read
-                entries.append(_parsed(_DONE, content[0], name))
+                entries.append(done_entry(content[0], name))
         return tuple(entries)
 
     def add_done(self, entity: Entity, entry: Done) -> bool:
@@ -123,6 +127,11 @@ class BlobLedger:
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[version.record.entity.key] = version
+
+
+def done_entry(content: bytes, name: str) -> Done:
+    """An entry below `done/`. Raises Unreadable, naming the blob."""
+    return _parsed(_DONE, content, name)
 
 
 def _parsed(adapter: TypeAdapter[_T], content: bytes, name: str) -> _T:

@@ -101,6 +101,9 @@ class Ledger(Protocol):
     def live(self) -> Iterator[LiveSummary]:
         """All live records, by list calls alone."""
 
+    def placed_in(self, job_id: str) -> frozenset[str]:
+        """Ids of the tasks that live records have in this Batch job."""
+
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """Every end and every cancel of the entity, as of now."""
 

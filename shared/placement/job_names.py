@@ -48,6 +48,13 @@ def pool_scoped_job_id(base_id: str, pool_id: str) -> str:
     return base_id[: _MOST_CHARACTERS - len(suffix)] + suffix
 
 
+def legacy_job_ids(base_id: str, candidates: Sequence[str]) -> Iterator[str]:
+    """Every id that HASTE's rule can give a Batch job of these pools."""
+    for pool_id in candidates:
+        for job_id in (legacy_job_id(base_id, pool_id, candidates), pool_scoped_job_id(base_id, pool_id)):
+            yield from with_successors(job_id)
+
+
 def with_successors(job_id: str) -> Iterator[str]:
     """The id, then `-2`, `-3`...: a job that is over cannot be used again, and its id stays taken."""
     yield job_id

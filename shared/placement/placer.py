@@ -141,17 +141,19 @@ class Placer:
             first = self._batch.job(named)
         for job_id in with_successors(named):
             job = first if job_id == named else self._batch.job(job_id)
-            if job.state is JobState.OVER or job.pool_id not in (None, pool_id):
-                continue
-            if job.state is JobState.ABSENT and (job_id in used or job_id in gone()):
-                continue
-            if self._names.tenant is not None and job.tenant not in (None, self._names.tenant):
-                continue  # two tenants' names can make one job id
             if job.state is JobState.ABSENT:
-                self._batch.create_job(job_id, pool_id, self._names.priority(kind), self._names.tenant)
-            elif job.state is JobState.DISABLED and job.tenant is not None:
+                if job_id in used or job_id in gone():
+                    continue
+                if self._batch.create_job(job_id, pool_id, self._names.priority(kind), self._names.tenant):
+                    return job_id
+                job = self._batch.job(job_id)  # somebody else was first
+            if job.state in (JobState.OVER, JobState.ABSENT) or job.pool_id not in (None, pool_id):
+                continue
+            if self._names.tenant is not None and not self._batch.is_ours(job):
+                continue  # two tenants' names can make one job id
+            if job.state is JobState.DISABLED and job.tenant is not None:
                 raise JobDisabled(f"Batch job {job_id} is disabled; `az batch job enable --job-id {job_id}` enables it")
-            elif job.state is JobState.DISABLED:  # HASTE's app disables the job whenever one of its tasks ends
+            if job.state is JobState.DISABLED:  # HASTE's app disables the job whenever one of its tasks ends
                 with contextlib.suppress(Transient):  # not while it is being disabled; the timer enables it later
                     self._batch.enable_job(job_id)
             return job_id

@@ -73,6 +73,10 @@ class Request:
         """It was asked for by the end of another request, not by a message."""
         return "+" in self.request_id
 
+    def follows(self, other_id: str) -> bool:
+        """The other is a task of HASTE's own app that was there when this was asked for: it comes before this one."""
+        return other_id in self.held_task_ids and other_id != self.request_id
+
     def holding(self, named: str | None, own: tuple[str, ...]) -> Request:
         """The request, knowing also the task that HASTE's record names now (unless it is one of its own)."""
         if named is None or named in own or named in self.held_task_ids:
@@ -194,6 +198,10 @@ class Done:
     def order(self) -> tuple[datetime, str]:
         """As for requests."""
         return (self.asked, self.entry_id)
+
+    def follows(self, other_id: str) -> bool:
+        """As for requests."""
+        return other_id in self.held_task_ids and other_id != self.entry_id
 
     @property
     def shows(self) -> bool:

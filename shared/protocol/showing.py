@@ -35,6 +35,8 @@ def end_to_show(record: Record | None, done: Iterable[Done]) -> End | None:
     candidates: list[Done] = [entry for entry in ends if entry.shows]
     if record is not None and record.outcome is not None and record.outcome.result is not Result.SUPERSEDED:
         candidates.append(as_done(record))
+    # a task that was taken over comes before whoever met it, although its message may be newer
+    candidates = [entry for entry in candidates if not any(other.follows(entry.entry_id) for other in candidates)]
     if not candidates:
         return None
     newest = max(candidates, key=lambda entry: entry.order)

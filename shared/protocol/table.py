@@ -43,8 +43,10 @@ def accept_beside(record: Record, request: Request, done: Iterable[Done]) -> Acc
     ends = [entry for entry in done if not entry.is_cancel]
     if any(entry.entry_id == request.request_id for entry in ends):
         return Accept.ACKNOWLEDGE
-    known = [record.request.order, *(r.order for r in record.next), *(entry.order for entry in ends)]
-    return Accept.SUPERSEDED if request.order < max(known) else Accept.ADD_NEXT
+    known = {one.request_id: one.order for one in (record.request, *record.next)}
+    known |= {entry.entry_id: entry.order for entry in ends}
+    is_older = any(request.order < order and not request.follows(other) for other, order in known.items())
+    return Accept.SUPERSEDED if is_older else Accept.ADD_NEXT
 
 
 class Cancel(StrEnum):
@@ -122,7 +124,7 @@ def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
     if record.is_taken_over:
         # its task is in Batch already: placed first, and ended from there if it is no longer wanted
         return Step(Do.PLACE, "taken over from HASTE's own app")
-    if any(not entry.is_cancel and entry.order > mine.order for entry in entries):
+    if any(not entry.is_cancel and entry.order > mine.order and not mine.follows(entry.entry_id) for entry in entries):
         return Step(Do.FINISH, "a newer request has ended", Result.SUPERSEDED)
     if record.cancel_asked is not None or any(entry.is_cancel and entry.asked >= mine.asked for entry in entries):
         return Step(Do.FINISH, "cancelled before it was placed", Result.CANCELLED)

@@ -21,6 +21,10 @@ class ContainerAddress:
         """Plain URL of a blob of this container."""
         return f"{self.url}/{quote(name, safe='/~')}"
 
+    def is_at(self, url: str) -> bool:
+        """Whether `url`, with or without a query, is this container."""
+        return self.blob_name(f"{without_query(url).rstrip('/')}/blob") == "blob"
+
     def blob_name(self, url: str) -> str | None:
         """The name of the blob that `url` points to, with or without a query; None if it is not in this container.
 

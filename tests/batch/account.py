@@ -10,6 +10,7 @@ from azure.core.rest import HttpRequest, HttpResponse
 
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
 from shared.batch.client import AzureBatch, BatchCredential, connect
+from shared.batch.tenant_batch import Tenant, TenantBatch
 
 POOLS: list[dict[str, Any]] = [
     {"id": "h100", "targetLowPriorityNodes": 2, "start_seconds": 0, "return_after_seconds": None},
@@ -52,7 +53,13 @@ class Account:
         self.world = World.from_json({"pools": POOLS if pools is None else pools, **world}, self.clock, self.runner)
         self.world.advance(10)
         self.transport = NotingTransport(self.world)
-        self.batch = AzureBatch(connect("https://batch.local", credential, transport=self.transport))
+        self.client = connect("https://batch.local", credential, transport=self.transport)
+        self.batch = AzureBatch(self.client)
+
+    def of_tenant(self, name: str = "contoso", storage: str = "contosostorage", *, shares: bool = True) -> TenantBatch:
+        """The account as a worker of this tenant uses it, one whose ledger is empty."""
+        is_own = f"https://{storage}.blob.local/data".__eq__
+        return TenantBatch(self.client, Tenant(name, storage, lambda _job: (), is_own, self.clock.now, shares=shares))
 
     def raw(self, method: str, path: str, body: Any = None, expect: int = 200) -> Any:
         """What somebody else does to the account."""

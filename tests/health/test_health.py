@@ -51,7 +51,7 @@ def worker_app(
     settings = settings_for(storage_account)
     made = app.build(settings)
     accounts.haste_container(settings).create_container()
-    made.worker = dataclasses.replace(made.worker, batch=account.batch)
+    made.worker = dataclasses.replace(made.worker, batch=account.of_tenant())
     monkeypatch.setattr(health, "get_app", lambda: made)
     return made
 

@@ -14,9 +14,9 @@ from shared import janitor
 from shared.protocol.record import State
 from shared.readings import Readings
 from shared.storage.blob_container import Version
-from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
+from tests.protocol.test_adopting import body
 
 DAY = 24 * 3600
 JOB = "tenant-training-h100-2026w02"  # the clock starts on the Monday of that week
@@ -162,7 +162,7 @@ def in_hastes_job(tenant: str | None = None) -> Story:
     """A training whose task is in a job that HASTE's app has made, and has disabled since."""
     story = Story()
     story.ask()
-    batch = story.worker.batch
+    batch = story.worker.batch if tenant else story.world.account
     batch.create_job(HASTES, "h100", None, tenant)
     batch.create_task(HASTES, body(story.task_id()))
     placed = story.record.placement

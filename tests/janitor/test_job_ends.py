@@ -15,8 +15,13 @@ DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
 
 
-def job(name: str = "t-training-h100-2026w33", state: JobState = JobState.USABLE, **times: datetime) -> JobView:
-    return JobView(state, "h100", "t", name, **times)
+def job(
+    name: str = "t-training-h100-2026w33",
+    state: JobState = JobState.USABLE,
+    created_at: datetime | None = None,
+    ended_at: datetime | None = None,
+) -> JobView:
+    return JobView(state, "h100", "t", name, created_at, ended_at)
 
 
 def task(state: str = "completed", ended_at: datetime | None = None) -> TaskView:

@@ -47,6 +47,10 @@ class MemoryLedger:
         for _key, version in sorted(self._live.items()):
             yield LiveSummary.of(version)
 
+    def placed_in(self, job_id: str) -> frozenset[str]:
+        """See `Ledger.placed_in`."""
+        return frozenset(one.task_id for one in self.live() if one.job_id == job_id and one.task_id is not None)
+
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""
         return tuple(self._done.get(entity.key, {}).values())

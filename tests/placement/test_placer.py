@@ -37,11 +37,12 @@ class Placing:
     ) -> None:
         self.account = account or Account()
         self.candidates = candidates
-        self.placer = Placer(self.account.batch, lambda _kind: candidates, names)
+        self.batch = self.account.of_tenant(shares=names.tenant is not None)
+        self.placer = Placer(self.batch, lambda _kind: candidates, names)
 
     def place(self, kind: Kind = Kind.TRAINING, task: str = "trn-1") -> Placement:
         around = Circumstances(self.account.clock.now())
-        decision = route(self.candidates, read_pools(self.account.batch, read_counts(self.account.batch)), around)
+        decision = route(self.candidates, read_pools(self.batch, read_counts(self.batch)), around)
         return self.placer.place(kind, decision, task, self.account.clock.now())
 
     def job(self, job_id: str) -> dict[str, Any]:
@@ -49,7 +50,7 @@ class Placing:
         return found
 
     def make_job(self, job_id: str, pool: str = "h100", tenant: str | None = "contoso") -> None:
-        self.account.batch.create_job(job_id, pool, None, tenant)
+        self.batch.create_job(job_id, pool, None, tenant)
 
     def end_job(self, job_id: str) -> None:
         self.account.raw("POST", f"/jobs/{job_id}/terminate", expect=202)
@@ -79,7 +80,10 @@ def test_the_job_is_made_once_with_tenant_and_priority_of_its_class() -> None:
     assert placing.place().job_id == placing.place().job_id == WEEK_JOB
     assert len(placing.account.requests("create_job")) == 1
     job = placing.job(WEEK_JOB)
-    assert job["metadata"] == [{"name": "haste-worker-tenant", "value": "contoso"}]
+    assert job["metadata"] == [
+        {"name": "haste-worker-tenant", "value": "contoso"},
+        {"name": "haste-worker-account", "value": "contosostorage"},
+    ]
     inference, imagery = placing.place(Kind.INFERENCE), placing.place(Kind.IMAGERYPREP)
     assert inference.job_id == imagery.job_id == "contoso-interactive-h100-2026w02"
     assert placing.job(inference.job_id)["priority"] > job.get("priority", 0), "people wait for inferences"
@@ -126,7 +130,7 @@ def test_a_job_of_our_own_that_an_operator_has_disabled_takes_nothing_and_stays_
 
 def test_a_job_that_is_gone_for_another_request_is_not_made_again() -> None:
     placing, now = Placing(), Placing().account.clock.now()
-    decision = route(("h100",), read_counts(placing.account.batch), Circumstances(now))
+    decision = route(("h100",), read_counts(placing.batch), Circumstances(now))
     placed = placing.placer.place(Kind.TRAINING, decision, "trn-1", now, gone=lambda: {WEEK_JOB})
     assert placed.job_id == f"{WEEK_JOB}-2"
 
@@ -201,7 +205,7 @@ def test_quota_is_told_as_quota() -> None:
 
 def test_all_pools_are_read_by_two_calls() -> None:
     account = Account([{"id": f"p{n}", "targetLowPriorityNodes": 1, "start_seconds": 0} for n in range(20)])
-    reading = read_pools(account.batch, read_counts(account.batch))
+    reading = read_pools(account.of_tenant(), read_counts(account.of_tenant()))
     assert reading.counts is not None and reading.pools is not None
     assert set(reading.counts) == set(reading.pools) == {f"p{n}" for n in range(20)}
     assert sorted(one["operation"] for one in account.requests()) == ["list_pool_node_counts", "list_pools"]
@@ -218,7 +222,7 @@ def test_a_reading_that_fails_hides_neither_the_other_nor_its_reason(
     account = Account()
     for operation in broken:
         account.fault(operation=operation, **fault)
-    reading = read_pools(account.batch, read_counts(account.batch))
+    reading = read_pools(account.of_tenant(), read_counts(account.of_tenant()))
     assert (reading.pools is None) is ("list_pools" in broken)
     assert (reading.counts is None) is ("list_pool_node_counts" in broken)
     assert str(fault["status"]) in reading.fault

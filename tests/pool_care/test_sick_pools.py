@@ -120,8 +120,8 @@ def stopped(*, managed: bool, others: tuple[str, ...] = ()) -> Trainings:
         story.with_worker(managed_pools=ManagedPools(0, 1))
     stop_autoscale(story, "h100")
     if others:
-        story.worker.batch.create_job("somebody-elses", others[0], None, None)
-        story.worker.batch.spend_task_id("somebody-elses", "task")
+        story.world.account.create_job("somebody-elses", others[0], None, None)
+        story.world.account.spend_task_id("somebody-elses", "task")
         story.wait(timedelta(seconds=1))
     story.train("1")
     assert story.pool_of("1") == "h100"

@@ -15,6 +15,7 @@ from azure.core.credentials import AzureNamedKeyCredential
 
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
 from shared.batch.client import AzureBatch, connect
+from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.errors import Conflict, NotThere
 from shared.haste import records
 from shared.haste.workload import (
@@ -41,6 +42,8 @@ PROJECT = "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34"
 MODEL = "4821"
 TRAINING = Entity(Kind.TRAINING, PROJECT, MODEL)
 INFERENCE = Entity(Kind.INFERENCE, PROJECT, MODEL)
+#: The container that the results of this tenant's tasks go to.
+OUTPUT = "https://tenantstorage.blob.local/data"
 STATUS = {Result.COMPLETED: "Processed", Result.FAILED: "Failed", Result.CANCELLED: "Cancelled"}
 
 
@@ -151,7 +154,10 @@ def _unstepped(_name: str, port: Any) -> Any:
 
 @dataclass
 class SmallWorld:
-    """`stepped(name, port)` may wrap each port of the worker, to stop actors between two accesses."""
+    """`stepped(name, port)` may wrap each port of the worker, to stop actors between two accesses.
+
+    `account` is the Batch account as anybody uses it, HASTE's own app and other tenants among them.
+    """
 
     pools: list[dict[str, Any]] = field(
         default_factory=lambda: [{"id": "h100", "targetLowPriorityNodes": 2, "start_seconds": 0}]
@@ -166,17 +172,23 @@ class SmallWorld:
         self.runner = ScriptedRunner()
         self.batch_world = World.from_json({"pools": copy.deepcopy(self.pools)}, clock=self.clock, runner=self.runner)
         self.batch_world.advance(10)
-        client = connect(
+        self._client = connect(
             "https://batch.local",
             AzureNamedKeyCredential("localbatch", ACCOUNT_KEY),
             transport=InProcessTransport(self.batch_world),
         )
+        self.account = AzureBatch(self._client)
         self.haste = SmallRecords()
         self.ledger = MemoryLedger(self.clock.now)
         self.own_queue = OwnQueue(self.clock.now)
+        self.worker = self.new_worker()
+
+    def new_worker(self) -> Worker:
+        """As a process makes it that has just started: it remembers nothing."""
         ledger = self.stepped("ledger", self.ledger)
         haste = self.stepped("haste", self.haste)
-        batch = self.stepped("batch", AzureBatch(client))
+        tenant = Tenant("tenant", "tenantstorage", self.ledger.placed_in, OUTPUT.__eq__, self.clock.now)
+        batch = self.stepped("batch", TenantBatch(self._client, tenant))
         workloads = {
             Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),
             Kind.INFERENCE: SmallWorkload(Kind.INFERENCE, self.haste),
@@ -184,7 +196,7 @@ class SmallWorld:
         policy = Policy(
             self.most_losses, timedelta(minutes=30), timedelta(minutes=5), timedelta(minutes=15), None, None
         )
-        self.worker = Worker(
+        return Worker(
             tenant="tenant",
             ledger=ledger,
             haste=HasteRecords(haste, ledger, workloads),

@@ -10,7 +10,7 @@ import pytest
 from shared.batch.types import TaskBody
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
+from tests.protocol.small_world import OUTPUT, TRAINING
 from tests.protocol.story import Story
 
 TASK = "trn-7e1a9c52-3d4b-4f80-b6a7-2c3d4e5f6a71"
@@ -27,9 +27,9 @@ class Left(Story):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        batch = self.worker.batch
-        batch.create_job(JOB, "h100", None, None)
-        batch.create_task(JOB, _body(TASK))
+        account = self.world.account
+        account.create_job(JOB, "h100", None, None)
+        account.create_task(JOB, body(TASK))
         self.world.batch_world.tick()
         self.world.save_record(TRAINING, status="InProgress", taskId=TASK, jobStatus="InProgress")
         self.world.batch_world.advance(60)
@@ -38,8 +38,11 @@ class Left(Story):
         self.deliver(self.message(message_id, "InProgress", trainingJob={"jobId": JOB, "taskId": task}))
 
 
-def _body(task: str) -> TaskBody:
-    return TaskBody(task, "work", "image", "", (), (), {}, timedelta(hours=1), "pool")
+def body(task: str, output: str = OUTPUT) -> TaskBody:
+    """A task whose results go to a container, as HASTE's own do."""
+    destination = {"container": {"containerUrl": output, "path": "results"}}
+    file = {"filePattern": "**/*", "destination": destination, "uploadOptions": {"uploadCondition": "taskcompletion"}}
+    return TaskBody(task, "work", "image", "", (), (file,), {}, timedelta(hours=1), "pool")
 
 
 def test_a_running_task_is_taken_over_and_nothing_is_started() -> None:
@@ -143,9 +146,11 @@ def test_a_new_request_after_the_take_over_ends_the_old_task_first() -> None:
 def test_a_task_taken_over_that_batch_does_not_have_any_more_is_started_anew() -> None:
     """Its HASTE record still says in progress, so somebody waits for it."""
     story = Left()
-    story.worker.batch.delete_stuck_task(JOB, TASK)
+    story.world.account.delete_stuck_task(JOB, TASK)
     story.world.batch_world.tick()
     story.poll()
+    assert story.record.placement is not None
+    assert story.record.placement.job_id != JOB, "nothing is added to a job that is not ours"
     story.tick()
     story.complete()
     story.until_done()

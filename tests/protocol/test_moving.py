@@ -218,6 +218,35 @@ def test_a_task_stuck_in_running_whose_node_comes_back_is_noticed() -> None:
     assert story.record.losses[0].pool_id == "h100"
 
 
+def test_on_the_only_pool_it_is_ended_as_well_although_no_other_is_free() -> None:
+    """Batch goes on calling the task running: without an end of ours that would be for ever."""
+    story = Story()
+    story.ask()
+    story.tick()
+    preempt(story, stuck=True, return_after_seconds=5)
+    story.until(lambda: len(story.record.losses) == 1)
+    story.until(lambda: story.state is State.ENDING, ticks=45)
+    assert "Batch has called it running" in story.record.reason
+    story.until(lambda: story.record.attempt == 2 and story.state is State.PLACED, ticks=60)
+    story.tick()
+    story.complete()
+    story.until_done()
+    assert story.ends() == {"m1": "completed"}
+    one_at_a_time(story)
+
+
+def test_not_before_the_time_of_the_stuck_rule() -> None:
+    story = Story()
+    story.ask()
+    story.tick()
+    preempt(story, stuck=True, return_after_seconds=5)
+    story.until(lambda: len(story.record.losses) == 1)
+    for _ in range(39):  # 20 minutes less one tick
+        story.tick()
+    assert story.state is State.PLACED
+    assert story.events("task_terminated") == []
+
+
 def remove_nodes(story: Story, pool: str) -> None:
     """The pool shrinks to nothing."""
     headers = {"authorization": "Bearer x", "content-type": "application/json"}

@@ -130,8 +130,8 @@ def test_a_pool_that_is_busy_or_could_only_grow_is_no_reason_to_leave_the_queue(
     story.train("0")
     story.train("1")
     if t4["targetLowPriorityNodes"]:
-        story.worker.batch.create_job("somebody-elses", "t4", None, None)
-        story.worker.batch.spend_task_id("somebody-elses", "task")
+        story.world.account.create_job("somebody-elses", "t4", None, None)
+        story.world.account.spend_task_id("somebody-elses", "task")
     assert story.pool_of("1") == "h100"
     story.wait(QUARTER)
     for _ in range(4):
@@ -346,8 +346,8 @@ def test_a_task_whose_node_has_vanished_is_found_within_five_minutes(ticks_befor
     """Nothing points to it: the pool has no lost nodes, and another tenant's task runs there."""
     story = two_pools(h100=2, t4=1)
     story.train("0")
-    story.worker.batch.create_job("somebody-elses", "h100", None, None)
-    story.worker.batch.spend_task_id("somebody-elses", "trn-1")
+    story.world.account.create_job("somebody-elses", "h100", None, None)
+    story.world.account.spend_task_id("somebody-elses", "trn-1")
     for _ in range(ticks_before):
         story.tick()
     vanish(story, "0")

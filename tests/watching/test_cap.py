@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from local.batch import control
 from shared import watching
+from shared.accepting import accept
 from shared.admission import free_turns, in_turn
 from shared.errors import NeedsOperator
 from shared.kinds import Entity, Kind
@@ -19,8 +20,8 @@ from shared.placement.placer import Placer, SharedNames
 from shared.protocol.record import Request, State
 from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import PROJECT
-from tests.protocol.test_adopting import TASK, Left
+from tests.protocol.small_world import PROJECT, TRAINING
+from tests.protocol.test_adopting import JOB, TASK, Left
 from tests.protocol.values import record
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
 from tests.watching.test_cut_short import short_tick
@@ -242,10 +243,8 @@ def test_a_task_of_haste_s_own_app_is_taken_over_whatever_the_cap() -> None:
     story.world.save_record(other, status="Queued", taskId=None)
     story.deliver(story.message("m77", "Queued", other, modelId="77"))
     story.tick()
-    story.fault(operation="get_job", status=503)
-    story.poll()
-    assert story.state is State.WAITING, "the timer has to go on with it"
-    story.mend()
+    accept(story.worker, TRAINING, Request(TASK, story.now(), adopted_job_id=JOB))
+    assert story.state is State.WAITING, "its handler is dead: the timer has to go on with it"
     story.until(lambda: story.state is State.PLACED)
     assert story.record.placement is not None and story.record.placement.task_id == TASK
     assert story.live is not None and len(story.created()) == 2
