@@ -45,12 +45,15 @@ OPTIONS = {
     "func azure functionapp publish": {"--build"},
     "func start": set(),
 }
-#: Functions of HASTE's own queue app.
+#: Functions of HASTE's own queue app, the last three of newer versions.
 HASTE_FUNCTIONS = {
     "GetProcessImageLayerQueueTrigger",
     "ImagePoisonQueueTrigger",
     "GetCreateModelRunQueueTrigger",
     "GetRunInferenceQueueTrigger",
+    "TrainingPoisonQueueTrigger",
+    "InferencePoisonQueueTrigger",
+    "ReconcileJobQueues",
 }
 OF_THE_HOST = {"AzureFunctionsWebHost__hostid"}
 #: Variables of that form that no template reads.
