@@ -13,7 +13,7 @@ from shared.accepting import RESUME_AFTER
 from shared.batch.types import TaskView
 from shared.choosing import choose
 from shared.errors import JobDisabled, JobOver, NotThere, NotYet, QuotaReached, Refused, Transient
-from shared.haste.workload import Change, Outcome, Result
+from shared.haste.workload import MOST_BYTES_OF_FILE, Change, Outcome, Result
 from shared.ledger.port import Versioned
 from shared.own_message import Resume, to_text
 from shared.placement.routing import Decision
@@ -281,16 +281,14 @@ def _refused(worker: Worker, version: Versioned, refusal: Refused) -> Versioned:
 class NodeFiles:
     """`TaskFiles` of one attempt, served by its node through Batch."""
 
-    _MOST_BYTES = 8 * 1024 * 1024
-
     def __init__(self, worker: Worker, job_id: str, task_id: str) -> None:
         self._worker = worker
         self._job_id = job_id
         self._task_id = task_id
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, offset: int = 0, most_bytes: int = MOST_BYTES_OF_FILE) -> bytes | None:
         """See `TaskFiles.read`."""
-        content = self._worker.batch.read_task_file(self._job_id, self._task_id, path, self._MOST_BYTES)
+        content = self._worker.batch.read_task_file(self._job_id, self._task_id, path, offset, most_bytes)
         if content is None:
             self._worker.file_names.forget(self._task_id)  # it may run anew, with other files
         return content

@@ -197,10 +197,12 @@ class AzureBatch:
 
     # --- files on the node
 
-    def read_task_file(self, job_id: str, task_id: str, path: str, most_bytes: int) -> bytes | None:
+    def read_task_file(self, job_id: str, task_id: str, path: str, offset: int, most_bytes: int) -> bytes | None:
         """See `BatchService.read_task_file`."""
-        span = f"bytes=0-{most_bytes - 1}"
-        return self._from_node(lambda: b"".join(self._client.download_task_file(job_id, task_id, path, ocp_range=span)))
+        span = f"bytes={offset}-{offset + most_bytes - 1}"
+        return self._from_node(
+            lambda: b"".join(self._client.download_task_file(job_id, task_id, path, ocp_range=span)), behind_end=b""
+        )
 
     def task_file_names(self, job_id: str, task_id: str, prefix: str) -> Iterable[str]:
         """See `BatchService.task_file_names`."""
@@ -252,15 +254,19 @@ class AzureBatch:
                 return None
             raise _translated(fault, status, code) from None
 
-    def _from_node(self, call: Callable[[], T]) -> T | None:
-        """Files are served by the node, which may be gone or busy: any refusal means "not now"; no repetition."""
+    def _from_node(self, call: Callable[[], T], behind_end: T | None = None) -> T | None:
+        """Files are served by the node, which may be gone or busy: any refusal means "not now"; no repetition.
+
+        A range that begins at or behind the file's end is `behind_end`.
+        """
         try:
             return call()
-        except AzureError:
-            return None
+        except AzureError as error:
+            return behind_end if status_and_code(error)[0] == _RANGE_NOT_SATISFIABLE else None
 
 
 _API_VERSION = "2025-06-01"
+_RANGE_NOT_SATISFIABLE = 416
 
 
 def _job_metadata(tenant: str | None, account: str | None) -> list[models.BatchMetadataItem]:

@@ -192,10 +192,10 @@ class TenantBatch(AzureBatch):
         self._check(job_id, task_id)
         super().delete_stuck_task(job_id, task_id)
 
-    def read_task_file(self, job_id: str, task_id: str, path: str, most_bytes: int) -> bytes | None:
+    def read_task_file(self, job_id: str, task_id: str, path: str, offset: int, most_bytes: int) -> bytes | None:
         """See `BatchService.read_task_file`."""
         self._check(job_id, task_id)
-        return super().read_task_file(job_id, task_id, path, most_bytes)
+        return super().read_task_file(job_id, task_id, path, offset, most_bytes)
 
     def task_file_names(self, job_id: str, task_id: str, prefix: str) -> Iterable[str]:
         """See `BatchService.task_file_names`."""

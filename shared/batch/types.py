@@ -198,8 +198,8 @@ class BatchService(Protocol):
     def nodes(self, pool_id: str) -> dict[str, NodeView]:
         """Nodes of a pool by id; empty if the pool is gone."""
 
-    def read_task_file(self, job_id: str, task_id: str, path: str, most_bytes: int) -> bytes | None:
-        """A file of a running task from its node; None if it cannot be had now."""
+    def read_task_file(self, job_id: str, task_id: str, path: str, offset: int, most_bytes: int) -> bytes | None:
+        """Part of a file of a running task from its node, empty at or behind its end; None if it cannot be had now."""
 
     def task_file_names(self, job_id: str, task_id: str, prefix: str) -> Iterable[str]:
         """Paths of a task's files on its node below a prefix; empty if they cannot be had now."""

@@ -15,6 +15,10 @@ from dataclasses import dataclass
 _HEADER = struct.Struct("<QI")
 _CRC = struct.Struct("<I")
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+#: Scalars take less than 1 KiB. What is longer than this holds pictures, and its data is not looked at.
+_LONGEST_WITH_SCALARS = 16 * 1024
+#: No protocol buffer is longer.
+_LONGEST = 2**31
 
 
 @dataclass(frozen=True)
@@ -27,33 +31,52 @@ class Scalar:
     value: float
 
 
-def scalars(content: bytes) -> list[Scalar]:
-    """All scalars up to the end, or to the first record that is cut off or damaged (the file may still be growing)."""
+@dataclass(frozen=True)
+class Stretch:
+    """What a stretch of a file holds that begins with a record."""
+
+    scalars: tuple[Scalar, ...]
+    length: int
+    """bytes of its whole records: there the next one begins, which is cut off, damaged, or not there yet"""
+    picture_length: int = 0
+    """bytes of that next one if it holds pictures: behind it the reading can go on"""
+    bytes_looked_at: int = 0
+    """of its records: that is what takes time"""
+
+
+def stretch(content: bytes, start: int = 0) -> Stretch:
+    """All records from `start` to the end, or to the first that is cut off or damaged (the file may still grow)."""
     found: list[Scalar] = []
-    for data in _records(content):
-        try:
-            found.extend(_event(data))
-        except (ValueError, struct.error):  # not a message of the expected shape
-            break
-    return found
-
-
-def _records(content: bytes) -> Iterator[bytes]:
-    position = 0
+    position, picture_length, looked_at = start, 0, 0
     while position + _HEADER.size <= len(content):
         length, length_crc = _HEADER.unpack_from(content, position)
-        start = position + _HEADER.size
-        end = start + length
-        if end + _CRC.size > len(content) or _masked_crc(content[position : position + 8]) != length_crc:
-            return
-        data = content[start:end]
-        if _masked_crc(data) != _CRC.unpack_from(content, end)[0]:
-            return
-        yield data
-        position = end + _CRC.size
+        if length > _LONGEST or _masked_crc(content[position : position + 8]) != length_crc:
+            break
+        data_start = position + _HEADER.size
+        data_end = data_start + length
+        end = data_end + _CRC.size
+        if end > len(content):
+            picture_length = end - position if length > _LONGEST_WITH_SCALARS else 0
+            break
+        if length <= _LONGEST_WITH_SCALARS:
+            data = content[data_start:data_end]
+            if _masked_crc(data) != _CRC.unpack_from(content, data_end)[0]:
+                break
+            found += _scalars(data)
+            looked_at += end - position
+        position = end
+    return Stretch(tuple(found), position - start, picture_length, looked_at)
 
 
-def _event(data: bytes) -> Iterator[Scalar]:
+def _scalars(data: bytes) -> list[Scalar]:
+    """Of one event; of what was written whole but is no such event: none."""
+    try:
+        return _event(data)
+    except (ValueError, struct.error):
+        return []
+
+
+def _event(data: bytes) -> list[Scalar]:
     wall_time, step = 0.0, 0
     values: list[tuple[str, float]] = []
     for number, wire_type, field in _fields(data):
@@ -63,7 +86,7 @@ def _event(data: bytes) -> Iterator[Scalar]:
             step = int.from_bytes(field, "little", signed=True)
         elif (number, wire_type) == (5, _BYTES):
             values.extend(_summary(field))
-    return (Scalar(tag, step, wall_time, value) for tag, value in values)
+    return [Scalar(tag, step, wall_time, value) for tag, value in values]
 
 
 def _summary(data: bytes) -> Iterator[tuple[str, float]]:

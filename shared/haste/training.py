@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from shared.errors import Refused
-from shared.haste import container_log, experiment_config, jobs, labels, paths, records, task_spec, tfevents
+from shared.haste import container_log, experiment_config, jobs, labels, paths, records, task_spec
+from shared.haste.event_files import AT_NODE, AT_UPLOADED, EventFiles, Look
 from shared.haste.inference import queue_inference
 from shared.haste.log_text import entry, timestamp
 from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
 from shared.haste.training_inputs import training_inputs
-from shared.haste.training_metrics import History, estimate, history
+from shared.haste.training_metrics import History, estimate
 from shared.haste.workload import (
     Blobs,
     Change,
@@ -41,6 +43,7 @@ class Training:
         self._blobs = blobs
         self._image_name = image_name
         self._isolated = isolated
+        self._event_files = EventFiles()
 
     def record_name(self, entity: Entity) -> str:
         """Blob name of the Model."""
@@ -101,8 +104,7 @@ class Training:
     def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
         """Metrics from the event file; a block of lines for the user whenever another epoch has begun."""
         event_files = [path for path in files.names("wd/logs") if _file_name(path).startswith(_EVENT_FILE)]
-        content = files.read(max(event_files, key=_file_name)) if event_files else None
-        past = history(tfevents.scalars(content)) if content else None
+        past = self._history(run, event_files, files.read, AT_NODE)
         if past is None:
             return None
         submitted = self.submitted(run, run.placed_at or at)
@@ -194,8 +196,17 @@ class Training:
         """From the uploaded event file."""
         folder = f"{_output_path(run)}/logs/model_{run.entity.entity_id}/version_0"
         names = self._blobs.names(f"{folder}/{_EVENT_FILE}")
-        content = self._blobs.read(max(names)) if names else None
-        return history(tfevents.scalars(content)) if content else None
+        return self._history(run, names, self._blobs.read_range, AT_UPLOADED)
+
+    def _history(
+        self, run: Run, event_files: list[str], read: Callable[[str, int, int], bytes | None], look: Look
+    ) -> History | None:
+        """From the newest event file, which keeps its name when it is uploaded."""
+        if not event_files:
+            return None
+        assert run.task_id is not None
+        path = max(event_files, key=_file_name)
+        return self._event_files.history(run.task_id, _file_name(path), partial(read, path), look)
 
     def _errors(self, run: Run) -> list[str]:
         """The lines of the uploaded log that say what went wrong; the container writes only harmless ones there."""

@@ -16,6 +16,9 @@ from shared.kinds import Entity, Kind
 
 JsonObject = dict[str, Any]
 
+#: Of a file on a node, so much is read at once unless a reader asks for less.
+MOST_BYTES_OF_FILE = 8 * 1024 * 1024
+
 #: Takes a freshly read HASTE record and returns it changed. Must keep unknown keys and may be called more than once.
 Change = Callable[[JsonObject], JsonObject]
 
@@ -102,8 +105,11 @@ class TaskEnd:
 class TaskFiles(Protocol):
     """Files of a running task, read from its node. None = not available now."""
 
-    def read(self, path: str) -> bytes | None:
-        """Content of one file, `path` relative to the task directory (`wd/logs/x.log`); None if it cannot be had."""
+    def read(self, path: str, offset: int = 0, most_bytes: int = MOST_BYTES_OF_FILE) -> bytes | None:
+        """Bytes of one file from `offset`, none at or behind its end; None if it cannot be had.
+
+        `path` is relative to the task directory (`wd/logs/x.log`).
+        """
 
     def names(self, prefix: str) -> list[str]:
         """Paths below `prefix` (recursive); empty if they cannot be had."""
@@ -122,7 +128,7 @@ class Blobs(Protocol):
         """Whole content."""
 
     def read_range(self, name: str, offset: int, length: int) -> bytes | None:
-        """Up to `length` bytes from `offset`."""
+        """Up to `length` bytes from `offset`, none at or behind the end."""
 
     def size_bytes(self, name: str) -> int | None:
         """Content length; None if the blob does not exist."""

@@ -161,7 +161,7 @@ def test_no_method_leaves_a_thread_behind() -> None:
     account.raw("POST", "/jobs/job/disable", {"disableTasks": "requeue"}, expect=202)
     before = set(threading.enumerate())
     account.batch.spend_task_id("job", "trn-2")
-    account.batch.read_task_file("job", "trn-2", "stdout.txt", 10)
+    account.batch.read_task_file("job", "trn-2", "stdout.txt", 0, 10)
     account.batch.task_file_names("job", "trn-2", "")
     for call in EVERY.values():
         call(account.batch)

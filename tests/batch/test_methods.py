@@ -300,26 +300,27 @@ def test_nodes_are_seen_by_id_with_state_and_boot() -> None:
     assert account.batch.nodes("gone") == {}
 
 
-def test_files_of_a_running_task_are_read_up_to_a_size() -> None:
+def test_files_of_a_running_task_are_read_from_a_place_up_to_a_size() -> None:
     account = with_job("trn-1")
     account.runner.put_file("job", "trn-1", "wd/logs/a.log", b"0123456789")
     account.runner.put_file("job", "trn-1", "wd/logs/deep/b.log", b"")
-    assert account.batch.read_task_file("job", "trn-1", "wd/logs/a.log", 100) == b"0123456789"
-    assert account.batch.read_task_file("job", "trn-1", "wd/logs/a.log", 4) == b"0123"
+    expected = {(0, 100): b"0123456789", (0, 4): b"0123", (3, 4): b"3456", (8, 4): b"89", (10, 4): b"", (99, 4): b""}
+    for (offset, most_bytes), content in expected.items():
+        assert account.batch.read_task_file("job", "trn-1", "wd/logs/a.log", offset, most_bytes) == content
     assert sorted(account.batch.task_file_names("job", "trn-1", "wd/logs/")) == ["wd/logs/a.log", "wd/logs/deep/b.log"]
     assert list(account.batch.task_file_names("job", "trn-1", "wd/other/")) == []
 
 
 def test_files_that_cannot_be_had_now_are_no_error_and_not_asked_for_again(waits: PassingWaits) -> None:
     account = with_job("trn-1")
-    assert account.batch.read_task_file("job", "trn-1", "wd/nothing", 100) is None
-    assert account.batch.read_task_file("job", "nobody", "wd/nothing", 100) is None
+    assert account.batch.read_task_file("job", "trn-1", "wd/nothing", 0, 100) is None
+    assert account.batch.read_task_file("job", "nobody", "wd/nothing", 0, 100) is None
     account.runner.put_file("job", "trn-1", "wd/empty", b"")
-    assert account.batch.read_task_file("job", "trn-1", "wd/empty", 100) in (None, b"")
+    assert account.batch.read_task_file("job", "trn-1", "wd/empty", 0, 100) == b""
     for fault in ({"status": 503}, {"drop_connection": True}, {"status": 409, "code": "NodeStateUnusable"}):
         account.fault(operation="get_task_file", **fault)
         account.fault(operation="list_task_files", **fault)
-        assert account.batch.read_task_file("job", "trn-1", "wd/nothing", 100) is None
+        assert account.batch.read_task_file("job", "trn-1", "wd/nothing", 0, 100) is None
         assert list(account.batch.task_file_names("job", "trn-1", "")) == []
         account.world.faults.clear()
     assert waits.seconds == []

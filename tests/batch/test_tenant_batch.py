@@ -24,7 +24,7 @@ CALLS: dict[str, Callable[[TenantBatch, str], Any]] = {
     "tasks": lambda batch, job: batch.tasks(job),
     "terminate_task": lambda batch, job: batch.terminate_task(job, "trn-1"),
     "delete_stuck_task": lambda batch, job: batch.delete_stuck_task(job, "trn-1"),
-    "read_task_file": lambda batch, job: batch.read_task_file(job, "trn-1", "wd/a", 1),
+    "read_task_file": lambda batch, job: batch.read_task_file(job, "trn-1", "wd/a", 0, 1),
     "task_file_names": lambda batch, job: batch.task_file_names(job, "trn-1", "wd"),
 }
 

@@ -26,15 +26,16 @@ class Run:
         self.deployment.tick()
         ((self.job, self.task),) = self.deployment.runner.running()
         self.epochs = 0
+        self.contents: dict[str, bytes] = {}
 
     def log(self, file: str) -> None:
         """The program logs one more epoch to this event file, which is new or the one of before."""
+        now = self.deployment.clock.now().timestamp()
         self.epochs += 1
-        began = self.deployment.clock.now().timestamp()
-        events = [record(version_event(began))]
-        for epoch in range(self.epochs):
-            events += [record(scalar_event(began + epoch, epoch, "epoch", float(epoch)))]
-        self.deployment.runner.put_file(self.job, self.task, self.path(file), b"".join(events))
+        content = self.contents.setdefault(file, record(version_event(now)))
+        content += record(scalar_event(now, self.epochs, "epoch", float(self.epochs)))
+        self.contents[file] = content
+        self.deployment.runner.put_file(self.job, self.task, self.path(file), content)
 
     def path(self, file: str) -> str:
         return f"wd/logs/version_0/events.out.tfevents.{file}"

@@ -223,12 +223,20 @@ def test_unknown_keys_of_the_job_stay() -> None:
     assert submitted(before) == before
 
 
+def in_progress() -> dict[str, Any]:
+    """HASTE's record, but for what is left: HASTE has no minute left where an epoch and a half are to come."""
+    shown = record("train-inprogress")
+    shown["trainingJob"]["approxMinutesToComplete"] = "5.0"
+    shown["statusMessage"] = shown["statusMessage"].replace("Complete: calculating...", "Complete: 5.0")
+    return shown
+
+
 def test_progress() -> None:
     files = MemoryFiles({f"wd/{EVENT_FILE}": EVENTS, "wd/logs/other.txt": b"x"})
     progress = workload(MemoryBlobs()).progress(RUN, files, samples.at("09:50:30"))
     assert progress is not None
     changed = progress(record("train-submitted"))
-    assert changed == record("train-inprogress")
+    assert changed == in_progress()
     later = workload(MemoryBlobs()).progress(RUN, files, samples.at("09:51:00"))
     assert later is not None
     assert later(changed) == changed  # no block of lines while the epoch is the same
@@ -250,7 +258,7 @@ def test_progress_shows_a_task_again_that_a_late_save_has_removed() -> None:
     progress = workload(MemoryBlobs()).progress(RUN, files, samples.at("09:50:30"))
     assert progress is not None
     changed = progress(record("train-queued"))
-    expected = record("train-inprogress")
+    expected = in_progress()
     assert samples.lines(changed) == samples.lines(expected)
     assert changed | {"statusMessage": ""} == expected | {"statusMessage": ""}
 
@@ -289,6 +297,17 @@ def test_processed() -> None:
     )
     assert changed == expected
     assert changed["trainingJob"]["totalElapsedTime"] == "15.0"
+
+
+def test_of_the_uploaded_event_file_only_what_is_new_is_read() -> None:
+    """The one process has followed it on the node; another one reads all of it."""
+    blobs = training_results()
+    training = workload(blobs)
+    training.progress(RUN, MemoryFiles({f"wd/{EVENT_FILE}": EVENTS[:-44]}), samples.at("09:50:30"))
+    followed = training.finished(RUN, COMPLETED)(record("train-inprogress"))
+    assert blobs.range_lengths == [4 + 44]
+    assert followed == workload(blobs).finished(RUN, COMPLETED)(record("train-inprogress"))
+    assert blobs.range_lengths == [4 + 44, len(EVENTS)]
 
 
 def test_processed_without_an_event_file_keeps_what_was_known() -> None:

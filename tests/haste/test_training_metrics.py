@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.haste.tfevents import Scalar, scalars
-from shared.haste.training_metrics import Estimate, History, estimate, history
-from tests.haste import samples
+from shared.haste.tfevents import Scalar, stretch
+from shared.haste.training_metrics import Estimate, History, Logged, estimate
+from shared.haste.training_metrics import history as history_of
+from tests.haste import event_samples, samples
 
 EVENTS = samples.raw("task-files/events.out.tfevents.1786527300.examplenode.1.0")
 EXPECTED = samples.sample("task-files/events.expected.json")
+
+
+def scalars(content: bytes) -> list[Scalar]:
+    return list(stretch(content).scalars)
+
+
+def history(logged: Iterable[Scalar]) -> History | None:
+    return history_of(Logged().and_then(logged))
 
 
 def sample_history() -> History:
@@ -35,14 +45,14 @@ def test_estimate_of_the_sample(max_epochs: int) -> None:
         completed_epochs=expected["completed_epochs"],
         total_elapsed_minutes=expected["total_elapsed_time"],
         minutes_per_epoch=expected["time_per_epoch"],
-        minutes_left=expected["approx_time_to_complete"],
+        minutes_left=expected["approx_time_to_complete"] + 5.0,  # HASTE's is shorter by what the running one is late
     )
 
 
 def test_fields_of_the_job_are_text() -> None:
     assert estimate(sample_history(), 3).job_fields() == {
         "completedEpochs": "1",
-        "approxMinutesToComplete": "n/a",
+        "approxMinutesToComplete": "5.0",
         "totalElapsedTime": "15.0",
         "timePerEpoch": "5.0",
     }
@@ -59,13 +69,103 @@ def test_nothing_is_known_before_the_first_epoch_has_taken_time() -> None:
     assert history([Scalar("train_loss", 1, 60.0, 0.5)]) is None
     past = history([epoch_at(0, 50, 60.0)])
     assert past is not None
-    assert estimate(past, 3) == Estimate()
+    assert set(estimate(past, 3).job_fields().values()) == {"0", "n/a"}
+
+
+def test_epochs_are_counted_although_nothing_was_logged_before_the_end_of_the_first() -> None:
+    past = history(epoch_at(number, number, 60.0 + 120 * number) for number in range(4))
+    assert past is not None
+    assert estimate(past, 10) == Estimate(3, 6.0, 2.0, 12.0)
 
 
 def test_one_epoch_gives_no_estimate_yet() -> None:
     past = history([epoch_at(0, 0, 0.0), epoch_at(0, 50, 90.0)])
     assert past is not None
     assert estimate(past, 3) == Estimate(total_elapsed_minutes=1.5)
+
+
+def lasting(*minutes: float) -> History:
+    """A training whose epochs took so long; the last one is running."""
+    past = history([Scalar("hp_metric", 0, 0.0, -1.0), *_ends(minutes)])
+    assert past is not None
+    return past
+
+
+def _ends(minutes: Iterable[float]) -> list[Scalar]:
+    at, ends = 0.0, []
+    for number, one in enumerate(minutes):
+        at += 60 * one
+        ends.append(epoch_at(number, number, at))
+    return ends
+
+
+@pytest.mark.parametrize(
+    ("minutes", "per_epoch", "left_of_ten"),
+    [
+        ((12.9, 8.0), 12.9, 8 * 12.9 + 4.9),
+        ((12.9, 8.0, 5.0), 8.0, 7 * 8.0 + 3.0),
+        ((12.9, 8.0, 5.0, 6.0), 6.5, 6 * 6.5 + 0.5),
+        ((12.9, 8.0, 5.0, 6.0, 4.1), 19 / 3, 5 * 19 / 3 + 19 / 3 - 4.1),
+        ((12.9, 8.0, 5.0, 6.0, 4.0, 1.0), 5.0, 4 * 5.0 + 4.0),
+        ((12.9, 8.0, 5.0, 6.0, 4.0, 7.0), 5.0, 4 * 5.0),
+        ((12.9, *[4.0] * 8, 1.0), 4.0, 3.0),
+    ],
+)
+def test_what_is_left_takes_as_long_as_the_newest_epochs(
+    minutes: tuple[float, ...], per_epoch: float, left_of_ten: float
+) -> None:
+    """The first one loads data and warms up; one that is late takes nothing away from those after it."""
+    now = estimate(lasting(*minutes), 10)
+    assert now.completed_epochs == len(minutes) - 1
+    assert now.minutes_per_epoch == pytest.approx(per_epoch, abs=0.01)
+    assert now.minutes_left == pytest.approx(left_of_ten, abs=0.05)
+
+
+def test_estimate_of_haste_s_own_training() -> None:
+    """Its first epoch took 12.89 minutes, the others 8.04, 5.05, 5.98 and 4.1: HASTE says 479.54 minutes."""
+    past = history(scalars(event_samples.content(event_samples.FILES[0])))
+    assert past is not None
+    assert [epoch.elapsed_minutes for epoch in past.epochs] == [12.89, 8.04, 5.05, 5.98, 4.1]
+    assert estimate(past, 40) == Estimate(4, 36.06, 6.36, 224.74)
+    assert estimate(past, 5) == Estimate(4, 36.06, 6.36, 2.26)
+
+
+def test_of_very_many_epochs_the_newest_are_shown_and_all_are_counted() -> None:
+    logged = Logged()
+    for number in range(0, 20_000, 500):
+        logged = logged.and_then(epoch_at(each, each, 60.0 * each + 60) for each in range(number, number + 500))
+    past = history_of(logged)
+    assert past is not None
+    assert [past.epochs[0].number, past.epochs[-1].number, len(past.epochs)] == [19_000, 19_999, 1000]
+    assert len(json.dumps(past.logs())) < 160 * 1024
+    assert estimate(past, 20_001) == Estimate(19_999, 19_999.0, 1.0, 1.0)
+    assert logged.and_then([epoch_at(5, 10**6, 10.0**7)]) == logged, "one that is not shown any more"
+
+
+_STEPS = st.lists(
+    st.tuples(
+        st.permutations(["epoch", "train_loss", "train_MulticlassAccuracy", "val_loss"]),
+        st.integers(0, 4),
+        st.integers(0, 1),
+        st.integers(0, 60),
+        st.floats(0, 1, width=32),
+    ),
+    max_size=20,
+)
+
+
+@given(_STEPS)
+def test_it_is_the_history_by_haste_s_rule_in_whatever_order_a_step_s_scalars_stand(
+    steps: list[tuple[list[str], int, int, int, float]],
+) -> None:
+    """Each step logs some of its scalars; steps, epochs and times go forward."""
+    found: list[event_samples.Logged] = []
+    step, epoch, at = 0, 0, 1000.0
+    for tags, count, next_epoch, seconds, value in steps:
+        step, epoch, at = step + 1, epoch + next_epoch, at + seconds
+        found += [(tag, at, step, float(epoch) if tag == "epoch" else value) for tag in tags[:count]]
+    past = history(Scalar(tag, step, at, value) for tag, at, step, value in found)
+    assert (json.loads(past.logs()) if past else []) == event_samples.epochs(found)
 
 
 def test_values_that_are_no_numbers_are_left_out() -> None:
