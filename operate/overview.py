@@ -81,7 +81,8 @@ class Overview:
 
 def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
     """Lists for all, and one read for each job that is shown."""
-    live = sorted(worker.ledger.live(), key=lambda one: (one.asked, one.key))
+    listed = worker.ledger.live()
+    live = sorted(listed, key=lambda one: (one.asked, one.key))
     in_batch = read_jobs(worker, {one.job_id for one in live if one.state is State.PLACED and one.job_id})
     states = {one.key: _state(one, in_batch) for one in live}
     counted = Counter((states[one.key], one.pool_id) for one in live)
@@ -97,7 +98,7 @@ def look(worker: Worker, blobs: BlobContainer, most_jobs: int) -> Overview:
         jobs,
         tuple(_sick_pools(worker.notes.read(), worker.now())),
         tuple(_rejected(blobs)),
-        (*in_batch.faults, *unreadable),
+        (*in_batch.faults, *(f"stands still: {one.why}" for one in listed.standing_still), *unreadable),
     )
 
 

@@ -16,6 +16,7 @@ from shared import janitor, logs, poison, sweeping, watching
 from shared.batch.client import BatchCredential, connect, named_key
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.types import JobState
+from shared.haste.contained import Contained, PlainlyEnding
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
@@ -136,7 +137,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
     ledger = BlobLedger(own_blobs)
     workloads = _workloads(settings, haste_blobs)
     client = connect(settings.azure_batch_url, _batch_credential(settings))
-    batch = TenantBatch(client, _tenant(settings, ledger.placed_in, now))
+    batch = TenantBatch(client, _tenant(settings, lambda job_id: ledger.live().tasks_in(job_id), now))
     worker = Worker(
         tenant=settings.worker_tenant,
         ledger=ledger,
@@ -188,7 +189,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
 
 
 def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Workload]:
-    return {
+    kinds: dict[Kind, PlainlyEnding] = {
         Kind.IMAGERYPREP: Imageryprep(
             blobs,
             image_name=settings.image_for(Kind.IMAGERYPREP),
@@ -202,6 +203,7 @@ def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Worklo
             gdal_translate_params=settings.gdal_translate_params,
         ),
     }
+    return {kind: Contained(workload) for kind, workload in kinds.items()}
 
 
 def _batch_credential(settings: Settings) -> BatchCredential:

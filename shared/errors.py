@@ -6,11 +6,11 @@ WorkerError
 |-- Refused              this request can never run; carries a sentence that is safe to show to users
 |-- NotThere             a HASTE record is not there (yet)
 |-- JobOver              a Batch job is completed, being deleted, or gone: nobody can add a task to it
-|-- Unreadable           a record of ours in the ledger holds something else than a record
 |-- Conflict             somebody else wrote first: stop, leave the message, look again later
 |-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
 |   |-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
-|   `-- NotOurs          a Batch job of another tenant: nothing in it is read, ended or added to
+|   |-- NotOurs          a Batch job of another tenant: nothing in it is read, ended or added to
+|   `-- Unreadable       a record of ours in the ledger holds something else than a record: its job stands still
 `-- Transient            a service did not answer properly; the same call may succeed later
     |-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
     `-- NotYet           what the job needs is being made by another job: wait for that
@@ -59,10 +59,6 @@ class JobOver(WorkerError):
     """A Batch job is completed, terminating, being deleted, or gone: no task can be added to it any more."""
 
 
-class Unreadable(WorkerError):
-    """A record or an end in the ledger that is none: written by hand, or by another version. The text names it."""
-
-
 class Conflict(WorkerError):
     """A conditional write was lost to somebody else."""
 
@@ -80,6 +76,10 @@ class JobDisabled(NeedsOperator):
 
 class NotOurs(NeedsOperator):
     """A Batch job that was not created for this storage account: nothing in it is read, ended or added to."""
+
+
+class Unreadable(NeedsOperator):
+    """A record or an end in the ledger that is none: written by hand, or by another version. The text names it."""
 
 
 class Transient(WorkerError):

@@ -8,6 +8,7 @@ from datetime import datetime
 import structlog
 
 from shared.accepting import accept, new_record, superseded
+from shared.errors import Unreadable
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
@@ -21,11 +22,17 @@ log = structlog.get_logger(__name__)
 def finish(worker: Worker, version: Versioned) -> Versioned | None:
     """Take the steps in their order. None: done with, or HASTE's late save must be waited for."""
     record = version.record
-    assert record.outcome is not None
+    if record.outcome is None:
+        raise Unreadable(f"the record {record.entity.key} is finishing without an outcome")
     settled_at = _settled_at(worker, record)
     is_settled = worker.now() >= settled_at  # before HASTE's record is read: a save until then is seen
     worker.haste.show_end(record.entity, record)
-    _start_follow_up(worker, version)
+    try:
+        _start_follow_up(worker, version)
+    except Unreadable as error:
+        if not record.next:
+            raise  # it follows once that is mended
+        log.error("nothing follows: what is newer goes on", error=str(error))
     if not is_settled:
         if record.not_before != settled_at:
             since = version.finishing_since

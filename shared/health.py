@@ -47,7 +47,7 @@ def report() -> Report:
         return Report((_failed("start", error),))
     checks = (
         Check("settings", True, "shared mode" if app.settings.shared_mode else "legacy mode (pool identity)"),
-        _check("ledger", lambda: f"{len(list(app.worker.ledger.live()))} live jobs"),
+        _check("ledger", lambda: _ledger(app)),
         _check("HASTE's container", lambda: _haste_container(app)),
         _check("task credentials", lambda: _credentials(app)),
         _check("Azure Batch", lambda: _pools(app)),
@@ -64,6 +64,12 @@ def _check(name: str, look: Callable[[], str]) -> Check:
 
 def _failed(name: str, error: Exception) -> Check:
     return Check(name, False, redact(f"{type(error).__name__}: {error}")[:500])
+
+
+def _ledger(app: App) -> str:
+    live = app.worker.ledger.live()
+    standing_still = "".join(f"; stands still: {one.why}" for one in live.standing_still)
+    return f"{len(live.records)} live jobs{standing_still}"
 
 
 def _haste_container(app: App) -> str:

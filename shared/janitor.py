@@ -43,9 +43,12 @@ class OldBlobs(Protocol):
 def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
     """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them. Tasks are read as `readings` has them."""
     own = {job.job_id: job for job in jobs}
-    live = list(worker.ledger.live())
-    for_tasks = {one.job_id for one in live if one.job_id is not None}
-    _end_old_jobs(worker, readings, [job for job in own.values() if job.job_id not in for_tasks])
+    live = worker.ledger.live()
+    for_tasks = {one.job_id for one in (*live, *live.standing_still)}
+    if live.names_every_task:
+        _end_old_jobs(worker, readings, [job for job in own.values() if job.job_id not in for_tasks])
+    else:  # a task id that is freed could be used again by the record that does not name it
+        log.warning("old Batch jobs are kept: a record stands still that does not name its own")
     _look_at_live_jobs(worker, readings, live, own)
     _expire(blobs, worker.now())
 

@@ -11,7 +11,7 @@ from datetime import datetime
 import structlog
 
 from shared import accepting, adopting
-from shared.errors import Conflict, InvalidMessage, Transient
+from shared.errors import Conflict, InvalidMessage, Transient, Unreadable
 from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.haste.workload import Outcome, Result, Run
 from shared.kinds import Entity, Kind
@@ -28,6 +28,7 @@ _MOST_AT_ONCE = 32
 #: After this no call is begun: the timer has jobs to look after. A message that was taken comes back in a minute.
 _MOST_SECONDS = 30
 _SENTENCE = "The request could not be taken in; please start it again"
+_STANDS_STILL = "The request could not be taken in: an operator has to look at an earlier run first"
 
 
 def empty(worker: Worker, rejected: Rejected, queues: QueueReader, names: Mapping[str, Kind | None]) -> None:
@@ -61,8 +62,8 @@ def _account_for(worker: Worker, kind: Kind | None, message: TakenMessage) -> st
         if kind is None:
             return _account_for_own(worker, from_bytes(body))
         return _account_for_request(worker, parse_message(body, kind), message)
-    except InvalidMessage as invalid:  # the message, or the record of HASTE's that it is about
-        return invalid.reason
+    except (InvalidMessage, Unreadable) as error:  # the message, or a record that it is about
+        return str(error)
 
 
 def _account_for_own(worker: Worker, message: Resume | CancelLater) -> str:
@@ -73,6 +74,13 @@ def _account_for_own(worker: Worker, message: Resume | CancelLater) -> str:
 
 
 def _account_for_request(worker: Worker, parsed: HasteMessage, message: TakenMessage) -> str:
+    try:
+        return _has_come_to(worker, parsed, message)
+    except Unreadable as error:
+        return f"{error}; {_show_failure(worker, parsed, _STANDS_STILL)}"
+
+
+def _has_come_to(worker: Worker, parsed: HasteMessage, message: TakenMessage) -> str:
     asked = message.inserted_on or worker.now()
     if parsed.wish is Wish.CANCEL:
         return _cancel(worker, parsed.entity, message.message_id, asked)
@@ -85,11 +93,16 @@ def _account_for_request(worker: Worker, parsed: HasteMessage, message: TakenMes
     if parsed.wish is Wish.POLL:
         taken_over = adopting.adopt(worker, parsed, message.message_id, asked)
         return f"a poll message that failed too often; {'its task is taken over' if taken_over else 'nothing to do'}"
-    outcome = Outcome(Result.FAILED, _SENTENCE, worker.now())
+    return f"it failed too often before it became a job; {_show_failure(worker, parsed, _SENTENCE)}"
+
+
+def _show_failure(worker: Worker, parsed: HasteMessage, sentence: str) -> str:
+    """Show a request as failed, if HASTE's record waits for one; what was done, in words."""
+    outcome = Outcome(Result.FAILED, sentence, worker.now())
     change = worker.workloads[parsed.entity.kind].finished(Run(parsed.entity, request_id=""), outcome)
-    if worker.haste.show_failure(parsed.entity, change):
-        return "it failed too often before it became a job; HASTE's record shows the failure"
-    return "it failed too often; HASTE's record does not wait for it"
+    if parsed.wish is Wish.START and worker.haste.show_failure(parsed.entity, change):
+        return "HASTE's record shows the failure"
+    return "HASTE's record does not wait for it"
 
 
 def _is_asked_again(worker: Worker, record: Record) -> bool:

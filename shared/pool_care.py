@@ -13,7 +13,7 @@ import structlog
 
 from shared import waking
 from shared.batch.types import PoolCounts, PoolView, TaskView
-from shared.errors import WorkerError
+from shared.errors import Unreadable, WorkerError
 from shared.placement.pool_notes import QUICK, PoolNotes, QuickFailure
 from shared.protocol.record import Record, State
 from shared.readings import Readings
@@ -90,7 +90,10 @@ def _others_on(worker: Worker, pool_id: str, task: TaskView, readings: Readings)
     for summary, other in readings.tasks_placed_on(pool_id):
         if other.node_id != task.node_id or other.task_id == task.task_id or not _failed_at_once(other):
             continue
-        version = worker.ledger.read(summary.key)
+        try:
+            version = worker.ledger.read(summary.key)
+        except Unreadable:  # told when its own turn comes
+            continue
         if version is not None:
             yield _as_failure(other, version.record)
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from shared import recovery
 from shared.batch.types import JobState, NodeView, PoolCounts, TaskView
 from shared.errors import JobOver, WorkerError
-from shared.ledger.port import LiveSummary
+from shared.ledger.port import Listing, LiveSummary
 from shared.placement.placer import read_counts, read_pools
 from shared.placement.pool_notes import PoolNotes
 from shared.placement.routing import PoolReading
@@ -29,7 +29,7 @@ class Readings:
         self._worker = worker
         self._batch = worker.batch
         self._by_list = by_list
-        self._live: list[LiveSummary] | None = None
+        self._live: Listing | None = None
         self._taken: Counter[str] | None = None
         self._looked_up = 0
         self._notes: PoolNotes | None = None
@@ -121,10 +121,10 @@ class Readings:
             self._notes = self._worker.notes.read()
         return self._notes
 
-    def live(self) -> list[LiveSummary]:
+    def live(self) -> Listing:
         """All live records, as they were when this was first asked."""
         if self._live is None:
-            self._live = list(self._worker.ledger.live())
+            self._live = self._worker.ledger.live()
         return self._live
 
     def on_their_way(self) -> int:

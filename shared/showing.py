@@ -100,7 +100,8 @@ class HasteRecords:
         def decide(_done: tuple[Done, ...], shown: Shown) -> Change | None:
             return change if shown.status in _NOT_STARTED else None
 
-        return self._patch(entity, self._ends_and_record(entity), decide) is not None
+        name = self._workloads[entity.kind].record_name(entity)
+        return self._patch(entity, lambda: ((), self._read(name)), decide) is not None
 
     def _on_remembered(
         self, record: Record, name: str, needs_ends: Callable[[Found], bool], decide: Decision

@@ -23,7 +23,8 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
 
     The tasks are listed first (by this run or before), then the ledger, so that a task just placed is never taken for
     one; what looks like one is asked about once more, as it may have ended since. A Batch job or task that cannot be
-    read, or a task that cannot be ended, keeps no other from its turn.
+    read, or a task that cannot be ended, keeps no other from its turn. The task of a record that stands still is none;
+    while such a record does not tell its task, nothing is ended.
     """
     old = worker.now() - _OLD_ENOUGH
     live: list[tuple[str, str]] = []
@@ -42,7 +43,10 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
         ]
     if not live:
         return []
-    named = {one.task_id for one in worker.ledger.live() if one.state in (State.PLACED, State.ENDING)}
+    live_records = worker.ledger.live()
+    named = {one.task_id for one in live_records if one.state in (State.PLACED, State.ENDING)}
+    named |= {one.task_id for one in live_records.standing_still}
+    may_end = may_end and live_records.names_every_task
     orphans = []
     for job_id, task_id in live:
         if task_id in named:

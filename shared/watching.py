@@ -10,7 +10,7 @@ import structlog
 
 from shared import driver, pool_care
 from shared.admission import LIVE_STATES, free_turns, in_turn, takes_a_turn
-from shared.errors import Conflict, Transient
+from shared.errors import Conflict, Transient, Unreadable
 from shared.ledger.port import LiveSummary, Versioned
 from shared.protocol.record import State
 from shared.queued_tasks import QueuedTasks
@@ -35,13 +35,16 @@ def tick(
 ) -> int:
     """Look at every live record that is due, by fresh readings. Returns how many are live.
 
-    A record that cannot be dealt with now never keeps the others waiting; what went wrong unexpectedly is raised at
-    the end, so that the invocation shows as failed. `is_alone`: no other run counts this tenant's live tasks now.
+    A record that cannot be dealt with now never keeps the others waiting, and one that cannot be read stands still;
+    what went wrong unexpectedly is raised at the end, so that the invocation shows as failed. `is_alone`: no other run
+    counts this tenant's live tasks now.
     """
     until = monotonic_seconds() + MOST_SECONDS
     now = worker.now()
     queued = QueuedTasks(worker, readings)
     live = readings.live()
+    for one in live.standing_still:
+        _tell_standing_still(worker, one.key, one.why)
     faults: list[Exception] = []
     stopped_before: LiveSummary | None = None
     order = worker.turn.ordered(in_order(live, now))
@@ -49,26 +52,33 @@ def tick(
     turns = _Turns(free_turns(live, cap), is_alone) if cap else None
     for place, summary in zip(order, in_turn(order) if cap else order, strict=True):
         if monotonic_seconds() > until:
-            log.warning("tick cut short", live=len(live))
+            log.warning("tick cut short", live=len(live.records))
             stopped_before = place
             break
         if turns is not None and not turns.free and takes_a_turn(summary):
             continue
-        if _is_calm(worker, summary, readings, queued, now):
-            continue
         try:
-            _look_at(worker, summary, readings, turns)
+            if not _is_calm(worker, summary, readings, queued, now):
+                _look_at(worker, summary, readings, turns)
+        except Unreadable as error:
+            _tell_standing_still(worker, summary.key, str(error))
         except (Conflict, Transient) as error:
             log.warning("left for the next tick", record=summary.key, error=str(error))
         except Exception as error:  # one broken record must not stop the others; raised below
             log.exception("record not looked at", record=summary.key)
             faults.append(error)
     worker.turn.stopped_before(stopped_before)
-    if live and worker.pool_pace.is_due("pools", now):
+    if live.records and worker.pool_pace.is_due("pools", now):
         pool_care.look_at_pools(worker, readings)
     if faults:
         raise ExceptionGroup("records that could not be looked at", faults)
-    return len(live)
+    return len(live.records)
+
+
+def _tell_standing_still(worker: Worker, key: str, why: str) -> None:
+    """It may stand still for days: operators are told, but not with every run."""
+    if worker.standing_still_pace.is_due(key, worker.now()):
+        log.error("record not looked at", record=key, error=why)
 
 
 def in_order(live: Iterable[LiveSummary], now: datetime) -> list[LiveSummary]:

@@ -20,6 +20,8 @@ from shared.task_bodies import TaskBodies
 
 #: A task that waits for a node is looked into so often although nothing about it is new.
 LOOK_AT_QUEUED_EVERY = timedelta(hours=1)
+#: A record that this version cannot work with is told so often.
+TELL_STANDING_STILL_EVERY = timedelta(minutes=10)
 
 
 class OwnQueue(Protocol):
@@ -142,6 +144,7 @@ class Worker:
     file_names: FileNames = field(default_factory=FileNames)
     turn: Turn = field(default_factory=Turn)
     queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))
+    standing_still_pace: Pace = field(default_factory=lambda: Pace(TELL_STANDING_STILL_EVERY))
 
     @property
     def pool_cool_down(self) -> timedelta:

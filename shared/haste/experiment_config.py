@@ -19,6 +19,8 @@ from shared.haste.workload import JsonObject
 
 _DIRECTORY = "AZ_BATCH_TASK_WORKING_DIR"
 _NAME_CHARACTERS = 120
+#: Of epochs, or of images in a batch: no training comes near it, and every reader of the config can hold it.
+_MOST_WHOLE_NUMBER = 10**9
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,12 @@ def hyper_parameters(model: JsonObject) -> HyperParameters:
 
 
 def whole_number(model: JsonObject, field: str, fallback: int) -> int:
-    """One of the model's text fields as a whole number above 0. Raises Refused if it makes no sense."""
+    """One of the model's text fields as a whole number above 0, within reason. Raises Refused if it makes no sense."""
     value = _positive(model, field, fallback)
     if value != int(value):
         raise _nonsense(model, field, "a whole number")
+    if value > _MOST_WHOLE_NUMBER:
+        raise _nonsense(model, field, f"{_MOST_WHOLE_NUMBER} at most")
     return int(value)
 
 

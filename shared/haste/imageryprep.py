@@ -46,7 +46,7 @@ class Imageryprep:
     def shown(self, record: JsonObject) -> Shown:
         """Status of the layer and its job."""
         job = records.child(record, "preprocessJob") or {}
-        return Shown(record.get("status"), job.get("taskId"), job.get("status"))
+        return Shown(records.word(record, "status"), records.word(job, "taskId"), records.word(job, "status"))
 
     def check(self, entity: Entity) -> None:
         """The layer names post-event imagery."""
@@ -118,9 +118,16 @@ class Imageryprep:
 
     def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the label project. Results are set whenever the manifest is usable."""
+        if run.task_id is None:
+            return self.plain_end(run, outcome)
+        return self._end(run, outcome, self._results(run, outcome), self._log_entries(run))
+
+    def plain_end(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (as above)
+        """See `PlainlyEnding`."""
+        return self._end(run, outcome, {}, [])
+
+    def _end(self, run: Run, outcome: Outcome, results: JsonObject, entries: list[str]) -> Change:
         status = STATUS_OF_RESULT[outcome.result]
-        results = self._results(run, outcome) if run.task_id else {}
-        entries = self._log_entries(run) if run.task_id else []
 
         def change(record: JsonObject) -> JsonObject:
             changed = {**record, **results}
@@ -170,7 +177,7 @@ class Imageryprep:
             return "Image preprocessing failed: it left no usable list of its results."
         if not self._has_imagery(run, manifest):
             return "Image preprocessing failed: it left no post-event imagery."
-        if not manifest.means or len(manifest.means) != len(manifest.stds):
+        if not manifest.means or len(manifest.means) != len(manifest.stds) or min(manifest.stds) <= 0:
             return "Image preprocessing failed: it found no normalization values in the post-event imagery."
         if manifest.footprints_error:
             return f"Building footprints unavailable — {manifest.footprints_error}"

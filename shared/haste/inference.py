@@ -42,12 +42,12 @@ class Inference:
 
     def shown(self, record: JsonObject) -> Shown:
         """Status of the inference and its current job."""
-        task_id = record.get("currentInferenceTaskId")
+        task_id = records.word(record, "currentInferenceTaskId")
         job_status = None
         for job in records.children(record, "inferenceJobs"):
             if task_id is not None and job.get("taskId") == task_id:
-                job_status = job.get("status")
-        return Shown(record.get(INFERENCE.status), task_id, job_status)
+                job_status = records.word(job, "status")
+        return Shown(records.word(record, INFERENCE.status), task_id, job_status)
 
     def check(self, entity: Entity) -> None:
         """The model is trained and has a checkpoint, the layer has imagery and footprints."""
@@ -126,9 +126,14 @@ class Inference:
 
     def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the URLs of the results."""
+        return self._end(run, outcome, self._results(run, outcome), self._log_entries(run))
+
+    def plain_end(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (as above)
+        """See `PlainlyEnding`."""
+        return self._end(run, outcome, {}, [])
+
+    def _end(self, run: Run, outcome: Outcome, results: JsonObject, entries: list[str]) -> Change:
         status = STATUS_OF_RESULT[outcome.result]
-        results = self._results(run, outcome)
-        entries = self._log_entries(run)
 
         def change(record: JsonObject) -> JsonObject:
             changed = {**record, **results}

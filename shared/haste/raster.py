@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from typing import TYPE_CHECKING, Any
 
 from shared.haste.workload import Blobs
@@ -14,13 +13,21 @@ if TYPE_CHECKING:
 #: One read; the header of a cloud-optimized GeoTIFF fits into the first one.
 _READ_BYTES = 64 * 1024
 
+#: A raster that crosses longitude 180, or counts from 0 to 360, goes beyond 180 in its own system.
+_MOST_LONGITUDE, _MOST_LATITUDE = 360.0, 90.0
+#: In the units of any map: a hundred times round the Earth in feet.
+_MOST_COORDINATE = 1e10
+#: What a transformation there and back may add.
+_TOLERANCE = 1e-6
+
 Position = tuple[float, float]
 
 
 def outline(blobs: Blobs, name: str) -> list[Position] | None:
     """Corners of the raster as longitude and latitude: south-east, north-east, north-west, south-west, south-east.
 
-    None if the blob does not exist, is no raster or has no coordinate system. What `blobs` raises is passed on.
+    None if the blob does not exist, is no raster, or has no coordinate system that says where on Earth its corners
+    are. What `blobs` raises is passed on.
     """
     size_bytes = blobs.size_bytes(name)
     return None if size_bytes is None else _Opener(blobs, name, size_bytes).outline()
@@ -39,15 +46,16 @@ class _Opener:
 
     def outline(self) -> list[Position] | None:
         # imported here because it is big and only the end of imagery preparation needs it
+        from rasterio._err import CPLE_BaseError  # GDAL's own errors, of which rasterio turns only some into its own
         from rasterio.errors import RasterioError
 
         try:
-            corners = self._corners()
-        except RasterioError:
-            corners = None
-        if self._failure is not None:
-            raise self._failure
-        return corners
+            return self._corners()
+        except (RasterioError, CPLE_BaseError, ValueError):  # ValueError: texts that are none
+            return None
+        finally:
+            if self._failure is not None:
+                raise self._failure
 
     def _corners(self) -> list[Position] | None:
         import rasterio
@@ -61,10 +69,15 @@ class _Opener:
             if raster.crs is None:
                 return None
             west, south, east, north = raster.bounds
+            # PROJ turns a coordinate back round the Earth step by step: far out, that takes years
+            if not all(abs(edge) <= _MOST_COORDINATE for edge in raster.bounds):
+                return None
+            if raster.crs.is_geographic and not (_is_on_earth(west, south) and _is_on_earth(east, north)):
+                return None
             xs, ys = [east, east, west, west, east], [south, north, north, south, south]
             longitudes, latitudes = transform(raster.crs, "EPSG:4326", xs, ys)
         corners = list(zip(longitudes, latitudes, strict=True))
-        return corners if all(math.isfinite(number) for corner in corners for number in corner) else None
+        return corners if all(_is_on_earth(*corner) for corner in corners) else None
 
     def read(self, offset: int, length: int) -> bytes:
         try:
@@ -77,6 +90,11 @@ class _Opener:
         if path != self._PATH or "w" in mode:  # GDAL looks for side files as well
             raise FileNotFoundError(path)
         return io.BufferedReader(_BlobFile(self), _READ_BYTES)
+
+
+def _is_on_earth(longitude: float, latitude: float) -> bool:
+    """False for metres that are called degrees, and for what is not finite."""
+    return abs(longitude) <= _MOST_LONGITUDE + _TOLERANCE and abs(latitude) <= _MOST_LATITUDE + _TOLERANCE
 
 
 class _BlobFile(io.RawIOBase):

@@ -52,7 +52,7 @@ class Training:
     def shown(self, record: JsonObject) -> Shown:
         """Status of the training and its job."""
         job = records.child(record, "trainingJob") or {}
-        return Shown(record.get("status"), job.get("taskId"), job.get("status"))
+        return Shown(records.word(record, "status"), records.word(job, "taskId"), records.word(job, "status"))
 
     def check(self, entity: Entity) -> None:
         """Layer, classes, labels, base weights and hyper-parameters are there and make sense."""
@@ -145,10 +145,19 @@ class Training:
         Inference is queued only by the change that first shows this run as processed: later ones may find the
         inference itself running or done.
         """
+        past = self._final_history(run) if outcome.result is Result.COMPLETED else None
+        errors = self._errors(run) if outcome.result is Result.FAILED else []
+        return self._end(run, outcome, past, errors, shown_before=shown_before)
+
+    def plain_end(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
+        """See `PlainlyEnding`."""
+        return self._end(run, outcome, None, [], shown_before=shown_before)
+
+    def _end(
+        self, run: Run, outcome: Outcome, past: History | None, errors: list[str], *, shown_before: bool
+    ) -> Change:
         status = STATUS_OF_RESULT[outcome.result]
         completed = outcome.result is Result.COMPLETED
-        past = self._final_history(run) if completed else None
-        errors = self._errors(run) if outcome.result is Result.FAILED else []
 
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
-import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import Unreadable
-from shared.kinds import Entity
-from shared.ledger.port import LiveSummary, Versioned
+from shared.kinds import Entity, Kind
+from shared.ledger.checked_times import has_naive_time
+from shared.ledger.port import Listing, LiveSummary, StandsStill, Versioned
 from shared.protocol.record import Done, Record, State
 from shared.storage.blob_container import BlobContainer
 
-log = structlog.get_logger(__name__)
-
 _RECORD = TypeAdapter(Record)
 _DONE = TypeAdapter(Done)
+_KEY = re.compile(rf"({'|'.join(Kind)})/[0-9a-f]{{32}}")
+_JOB_CLASSES = {kind.job_class: kind.job_class for kind in Kind}
+#: A record in one of these has no task in Batch, or a task that has ended.
+_WITHOUT_TASK = (State.WAITING, State.FINISHING)
 _SAFE_ID = re.compile(r"[A-Za-z0-9+_-]{1,100}")
 _MOST_REMEMBERED = 1000
 _T = TypeVar("_T")
@@ -42,7 +44,12 @@ class BlobLedger:
         found = self._container.read_with_etag(_active(key))
         if found is None:
             return None
-        return Versioned(_parsed(_RECORD, found[0], _active(key)), found[1], found[1].written_at)
+        record = _parsed(_RECORD, found[0], _active(key))
+        if record.entity.key != key:
+            raise _unreadable(_active(key), "it is another job's")
+        if record.state in (State.PLACED, State.ENDING) and record.placement is None:
+            raise _unreadable(_active(key), f"it is {record.state} without a placement")
+        return Versioned(record, found[1], found[1].written_at)
 
     def read_listed(self, summary: LiveSummary) -> Versioned | None:
         """See `Ledger.read_listed`."""
@@ -71,51 +78,36 @@ class BlobLedger:
         """See `Ledger.remove`."""
         self._container.delete(_active(version.record.entity.key), version.etag)
 
-    def live(self) -> Iterator[LiveSummary]:
+    def live(self) -> Listing:
         """See `Ledger.live`."""
+        records, standing_still = [], []
         for name, metadata, version in self._container.list_with_metadata("active/"):
-            key = name.removeprefix("active/").removesuffix(".json")
-            if "state" not in metadata:
-                yield from self._live_by_content(key)
+            if metadata.get("hdi_isfolder") == "true":  # an account with directories lists them as well
                 continue
-            yield LiveSummary(
-                key=key,
-                state=State(metadata["state"]),
-                not_before=datetime.fromisoformat(metadata["not_before"]),
-                asked=datetime.fromisoformat(metadata["asked"]),
-                job_class=metadata["job_class"],
-                job_id=metadata.get("job_id"),
-                task_id=metadata.get("task_id"),
-                pool_id=metadata.get("pool_id"),
-                is_unwanted="unwanted" in metadata,
-                is_running="running" in metadata,
-                has_waited="waited" in metadata,
-                is_taken_over="taken_over" in metadata,
-                stands_aside="aside" in metadata,
-                etag=version,
-            )
+            key = name.removeprefix("active/").removesuffix(".json")
+            try:
+                if name != _active(key) or _KEY.fullmatch(key) is None:
+                    raise _unreadable(name, "this version knows no job of that name")
+                summary = _told(metadata, key, version) if "state" in metadata else self._told_by_content(key)
+            except Unreadable as error:
+                standing_still.append(_standing_still(key, metadata, str(error)))
+            else:
+                records += [summary] if summary is not None else []
+        return Listing(tuple(records), tuple(standing_still))
 
-    def _live_by_content(self, key: str) -> Iterator[LiveSummary]:
+    def _told_by_content(self, key: str) -> LiveSummary | None:
         """A record that somebody has put back by hand, without its metadata."""
-        try:
-            version = self.read(key)
-        except Unreadable as error:
-            log.error("record not looked at", record=key, error=str(error))
-            return
-        if version is not None:
-            yield LiveSummary.of(version)
-
-    def placed_in(self, job_id: str) -> frozenset[str]:
-        """See `Ledger.placed_in`."""
-        return frozenset(one.task_id for one in self.live() if one.job_id == job_id and one.task_id is not None)
+        version = self.read(key)
+        return None if version is None else LiveSummary.of(version)
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""
         entries = []
         for name, _metadata_of_entry, _version in self._container.list_with_metadata(f"done/{entity.key}/"):
             content = self._container.read_with_etag(name)
-            if content is not None:  # expired between list and read
-                entries.append(done_entry(content[0], name))
+            if content is None:  # expired between list and read
+                continue
+            entries.append(done_entry(content[0], name))
         return tuple(entries)
 
     def add_done(self, entity: Entity, entry: Done) -> bool:
@@ -131,16 +123,64 @@ class BlobLedger:
 
 def done_entry(content: bytes, name: str) -> Done:
     """An entry below `done/`. Raises Unreadable, naming the blob."""
-    return _parsed(_DONE, content, name)
+    entry = _parsed(_DONE, content, name)
+    if entry.shows and entry.run is None:
+        raise _unreadable(name, \"it is an end without a run\")
+    return entry
+
+
+def _told(metadata: Mapping[str, str], key: str, version: str) -> LiveSummary:
+    """What the metadata of a live record says. Raises Unreadable if another version, or somebody, has written it."""
+    try:
+        return LiveSummary(
+            key=key,
+            state=State(metadata["state"]),
+            not_before=_time(metadata["not_before"]),
+            asked=_time(metadata["asked"]),
+            job_class=_JOB_CLASSES[metadata["job_class"]],
+            job_id=metadata.get("job_id"),
+            task_id=metadata.get("task_id"),
+            pool_id=metadata.get("pool_id"),
+            is_unwanted="unwanted" in metadata,
+            is_running="running" in metadata,
+            has_waited="waited" in metadata,
+            is_taken_over="taken_over" in metadata,
+            stands_aside="aside" in metadata,
+            etag=version,
+        )
+    except KeyError as error:
+        raise _unreadable(_active(key), f"its metadata lacks {error}, or this version does not know that") from None
+    except ValueError as error:
+        raise _unreadable(_active(key), f"its metadata: {error}") from None
+
+
+def _time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return at
+
+
+def _standing_still(key: str, metadata: Mapping[str, str], why: str) -> StandsStill:
+    job_id, task_id = metadata.get("job_id"), metadata.get("task_id")
+    is_named = bool(job_id and task_id)
+    return StandsStill(key, why, job_id, task_id, not is_named and metadata.get("state") not in _WITHOUT_TASK)
 
 
 def _parsed(adapter: TypeAdapter[_T], content: bytes, name: str) -> _T:
     try:
-        return adapter.validate_json(content)
+        value = adapter.validate_json(content)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, fault["loc"])) or "content"
-        raise Unreadable(f"{name} cannot be read: {where}: {fault['msg']}") from None
+        raise _unreadable(name, f"{where}: {fault['msg']}") from None
+    if has_naive_time(value):
+        raise _unreadable(name, "a time in it has no time zone")
+    return value
+
+
+def _unreadable(name: str, fault: str) -> Unreadable:
+    return Unreadable(f"{name} cannot be read: {fault}")
 
 
 def _active(key: str) -> str:

@@ -9,6 +9,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import Conflict
+from shared.ledger.checked_times import has_naive_time
 from shared.placement.pool_notes import PoolNotes
 from shared.storage.blob_container import BlobContainer
 
@@ -63,7 +64,11 @@ def _parsed(content: bytes | None) -> PoolNotes:
     if content is None:
         return PoolNotes()
     try:
-        return _NOTES.validate_json(content)
+        notes = _NOTES.validate_json(content)
     except ValidationError:
         log.exception("notes about pools are not readable: forgotten")
         return PoolNotes()
+    if has_naive_time(notes):
+        log.error("notes about pools are not readable: forgotten", error="a time in them has no time zone")
+        return PoolNotes()
+    return notes

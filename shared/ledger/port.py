@@ -80,14 +80,50 @@ class LiveSummary:
         )
 
 
+@dataclass(frozen=True)
+class StandsStill:
+    """A blob among the live records that this version cannot work with. It is left as it is; `why` names it.
+
+    `job_id` and `task_id` are what its metadata says. `may_hide_task`: a task of it may be in Batch that it does not
+    name.
+    """
+
+    key: str
+    why: str
+    job_id: str | None
+    task_id: str | None
+    may_hide_task: bool
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What one list of the live records shows: those that this version can work with, and those that stand still."""
+
+    records: tuple[LiveSummary, ...]
+    standing_still: tuple[StandsStill, ...] = ()
+
+    def __iter__(self) -> Iterator[LiveSummary]:
+        return iter(self.records)
+
+    def tasks_in(self, job_id: str) -> frozenset[str]:
+        """Ids of the tasks that are named in this Batch job, by records that stand still, too."""
+        named = (*self.records, *self.standing_still)
+        return frozenset(one.task_id for one in named if one.job_id == job_id and one.task_id is not None)
+
+    @property
+    def names_every_task(self) -> bool:
+        """No task of ours can be in Batch without being named here."""
+        return not any(one.may_hide_task for one in self.standing_still)
+
+
 class Ledger(Protocol):
     """Live records under `active/`, ends and cancels under `done/`."""
 
     def read(self, key: str) -> Versioned | None:
-        """The live record of an entity (`Entity.key`); None if there is none."""
+        """The live record of an entity (`Entity.key`); None if there is none. Raises Unreadable."""
 
     def read_listed(self, summary: LiveSummary) -> Versioned | None:
-        """As `read`; the version that was listed may come from memory."""
+        """As `read`; the version that was listed may come from memory. Raises Unreadable."""
 
     def create(self, record: Record) -> Versioned | None:
         """Create if absent; None if somebody else's record is there."""
@@ -98,14 +134,11 @@ class Ledger(Protocol):
     def remove(self, version: Versioned) -> None:
         """Delete exactly this version. Raises Conflict."""
 
-    def live(self) -> Iterator[LiveSummary]:
+    def live(self) -> Listing:
         """All live records, by list calls alone."""
 
-    def placed_in(self, job_id: str) -> frozenset[str]:
-        """Ids of the tasks that live records have in this Batch job."""
-
     def done(self, entity: Entity) -> tuple[Done, ...]:
-        """Every end and every cancel of the entity, as of now."""
+        """Every end and every cancel of the entity, as of now. Raises Unreadable if one of them is none."""
 
     def add_done(self, entity: Entity, entry: Done) -> bool:
         """Create if absent, never overwrite; False if it was there."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from shared.errors import Conflict
 from shared.kinds import Entity
-from shared.ledger.port import LiveSummary, Versioned
+from shared.ledger.port import Listing, LiveSummary, Versioned
 from shared.protocol.record import Done, Record
 
 
@@ -42,14 +42,9 @@ class MemoryLedger:
         self._held(version)
         del self._live[version.record.entity.key]
 
-    def live(self) -> Iterator[LiveSummary]:
+    def live(self) -> Listing:
         """See `Ledger.live`."""
-        for _key, version in sorted(self._live.items()):
-            yield LiveSummary.of(version)
-
-    def placed_in(self, job_id: str) -> frozenset[str]:
-        """See `Ledger.placed_in`."""
-        return frozenset(one.task_id for one in self.live() if one.job_id == job_id and one.task_id is not None)
+        return Listing(tuple(LiveSummary.of(version) for _key, version in sorted(self._live.items())))
 
     def done(self, entity: Entity) -> tuple[Done, ...]:
         """See `Ledger.done`."""

@@ -187,7 +187,7 @@ class SmallWorld:
         """As a process makes it that has just started: it remembers nothing."""
         ledger = self.stepped("ledger", self.ledger)
         haste = self.stepped("haste", self.haste)
-        tenant = Tenant("tenant", "tenantstorage", self.ledger.placed_in, OUTPUT.__eq__, self.clock.now)
+        tenant = Tenant("tenant", "tenantstorage", self._placed_in, OUTPUT.__eq__, self.clock.now)
         batch = self.stepped("batch", TenantBatch(self._client, tenant))
         workloads = {
             Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),
@@ -214,6 +214,9 @@ class SmallWorld:
             managed_pools=None,
             now=self.clock.now,
         )
+
+    def _placed_in(self, job_id: str) -> frozenset[str]:
+        return self.ledger.live().tasks_in(job_id)
 
     def save_record(self, entity: Entity, **fields: Any) -> None:
         """What HASTE's API saves: the whole record, without a condition."""

@@ -26,8 +26,7 @@ class Stepped:
             actor = getattr(greenlet.getcurrent(), "actor", None)
             if actor is not None:
                 actor.stop_before(f"{self._name}.{method}")
-            result = real(*args, **kwargs)
-            return list(result) if method == "live" else result
+            return real(*args, **kwargs)
 
         return call
 

@@ -10,6 +10,7 @@ import pytest
 from local.batch import Failure, RunEnd, control
 from shared.haste.workload import Result
 from shared.kinds import Kind
+from shared.ledger.port import Listing
 from shared.protocol.record import State, task_id
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import INFERENCE, SmallWorld
@@ -277,7 +278,9 @@ def test_a_follow_up_that_ended_before_its_parent_is_not_taken_in_again(monkeypa
     story.tick()
     real = story.world.ledger.live
     with monkeypatch.context() as patch:
-        patch.setattr(story.world.ledger, "live", lambda: (one for one in real() if one.key == INFERENCE.key))
+        patch.setattr(
+            story.world.ledger, "live", lambda: Listing(tuple(one for one in real() if one.key == INFERENCE.key))
+        )
         story.complete()
         story.until(lambda: story.world.ledger.read(INFERENCE.key) is None)
     monkeypatch.setattr(story.world.ledger, "create", None)  # nobody makes a record any more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -156,7 +155,7 @@ def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkey
     order: list[str] = []
     real_live, real_tasks = story.world.ledger.live, story.worker.batch.tasks
 
-    def live() -> Iterator[Any]:
+    def live() -> Any:
         order.append("ledger")
         return real_live()
 
