@@ -89,6 +89,7 @@ def _has_come_to(worker: Worker, parsed: HasteMessage, message: TakenMessage) ->
         accepting.accept(worker, parsed.entity, Request(message.message_id, asked))
         return "it failed too often; it comes after the run that was cancelled before it"
     if live is not None:
+        worker.ledger.done(parsed.entity)  # where these cannot be read, nothing is taken in beside it
         return "its job is live and goes on"
     if parsed.wish is Wish.POLL:
         taken_over = adopting.adopt(worker, parsed, message.message_id, asked)

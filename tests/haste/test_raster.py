@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 import pytest
+from rasterio._err import CPLE_BaseError
 
 from shared.errors import Transient
 from shared.haste.raster import outline
@@ -38,6 +42,57 @@ def test_only_the_header_of_a_big_raster_is_read() -> None:
 )
 def test_no_usable_raster(content: bytes) -> None:
     assert outline(MemoryBlobs({"x": content}), "x") is None
+
+
+LOCAL = 'LOCAL_CS["local grid",UNIT["metre",1]]'
+
+
+@pytest.mark.parametrize(
+    ("bounds", "crs"),
+    [
+        ((0, 0, 1, 1), LOCAL),
+        ((1e9, 1e9, 2e9, 2e9), "EPSG:32610"),
+        ((537_000, 5_200_000, 538_000, 5_201_000), "EPSG:4326"),
+        ((537_000, 5_200_000, 538_000, 5_201_000), "EPSG:4269"),
+        ((-10, 80, 10, 100), "EPSG:4326"),
+        ((0, 0, 1, 1), "EPSG:5703"),  # heights
+        ((1e18, 0, 2e18, 1), "EPSG:3857"),  # turning it back round the Earth would take minutes
+    ],
+)
+def test_corners_that_are_nowhere_on_earth(bounds: tuple[float, float, float, float], crs: str) -> None:
+    assert outline(MemoryBlobs({"x": geotiff(bounds, crs)}), "x") is None
+
+
+@pytest.mark.parametrize(
+    "bounds", [(170.0, -10.0, 190.0, 10.0), (-190.0, 5.0, -170.0, 6.0), (200.0, -90.0, 210.0, 90.0)]
+)
+def test_longitudes_may_go_on_beyond_180(bounds: tuple[float, float, float, float]) -> None:
+    """A raster that crosses it, or counts from 0 to 360."""
+    west, south, east, north = bounds
+    found = outline(MemoryBlobs({"x": geotiff(bounds)}), "x")
+    assert found is not None
+    assert [pytest.approx(corner) for corner in [(east, south), (east, north), (west, north), (west, south)]] == found[
+        :4
+    ]
+
+
+def test_a_header_with_damaged_bytes_is_a_raster_or_none() -> None:
+    content = geotiff((500_000, 5_200_000, 501_000, 5_201_000), "EPSG:32610")
+    random = Random(1)
+    for _ in range(300):
+        damaged = bytearray(content)
+        for _ in range(random.choice([1, 2, 5, 30])):
+            damaged[random.randrange(500)] = random.randrange(256)
+        outline(MemoryBlobs({"x": bytes(damaged)}), "x")
+
+
+@pytest.mark.parametrize("word", ["damaged", "utf-8"])
+def test_other_errors_of_libraries_about_the_file_are_no_position(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    def raises(*_: Any) -> None:
+        raise CPLE_BaseError(1, 1, word) if word == "damaged" else UnicodeDecodeError(word, b"x", 0, 1, "no text")
+
+    monkeypatch.setattr("rasterio.warp.transform", raises)
+    assert outline(MemoryBlobs({"x": geotiff()}), "x") is None
 
 
 def test_a_missing_blob() -> None:

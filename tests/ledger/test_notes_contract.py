@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -178,5 +179,17 @@ def test_notes_that_nobody_can_read_are_forgotten_and_told_to_the_log(container:
     with capture_logs() as logs:
         assert store.read() == PoolNotes()
     assert logs[0]["log_level"] == "error"
+    naive = b'{"pools": {"h100": {"cool_down": {"until": "2026-08-12T12:00:00", "why": "x"}}}}'
+    container.upload_blob("pools.json", naive, overwrite=True)
+    assert store.read() == PoolNotes()
     store.update(cooling("t4"))
     assert "t4" in store.read().pools
+
+
+def test_what_a_later_version_notes_besides_is_passed_over(container: ContainerClient) -> None:
+    BlobNotes(BlobContainer(container)).update(lambda _notes: FULL)
+    stored = json.loads(container.download_blob("pools.json").readall())
+    for part in (stored, stored["pools"]["h100"], stored["pools"]["h100"]["cool_down"]):
+        part["colour"] = "blue"
+    container.upload_blob("pools.json", json.dumps(stored).encode(), overwrite=True)
+    assert BlobNotes(BlobContainer(container)).read() == FULL

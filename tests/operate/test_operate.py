@@ -286,6 +286,21 @@ def test_nothing_is_changed_and_no_secret_is_shown(deployment: Deployment) -> No
             assert secret not in done.stdout + done.stderr
 
 
+def test_records_that_stand_still_are_named(deployment: Deployment) -> None:
+    """Those of another version, too."""
+    story = deployment.story
+    story.ask()
+    name = f"active/{story.record.entity.key}.json"
+    ((_name, metadata, version),) = deployment.blobs.list_with_metadata(name)
+    deployment.blobs.create_with_etag("active/embedding/0.json", b"{}", metadata)
+    deployment.blobs.replace(name, b"{}", version, metadata | {"state": "parked"})
+    faults = deployment.json("status")["faults"]
+    assert len(faults) == 2 and all(fault.startswith("stands still: active/") for fault in faults)
+    assert name in faults[1] and "parked" in faults[1]
+    told = deployment.run("status").stdout
+    assert "active/embedding/0.json" in told and name in told
+
+
 def test_a_record_that_cannot_be_read_is_said_and_hides_no_other(deployment: Deployment) -> None:
     story = deployment.story
     story.ask()
