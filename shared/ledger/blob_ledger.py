@@ -125,7 +125,7 @@ def done_entry(content: bytes, name: str) -> Done:
     """An entry below `done/`. Raises Unreadable, naming the blob."""
     entry = _parsed(_DONE, content, name)
     if entry.shows and entry.run is None:
-        raise _unreadable(name, \"it is an end without a run\")
+        raise _unreadable(name, "it is an end without a run")
     return entry
 
 

@@ -107,7 +107,7 @@ class Listing:
 
     def tasks_in(self, job_id: str) -> frozenset[str]:
         """Ids of the tasks that are named in this Batch job, by records that stand still, too."""
-        named = (*self.records, *self.standing_still)
+        named: list[LiveSummary | StandsStill] = [*self.records, *self.standing_still]
         return frozenset(one.task_id for one in named if one.job_id == job_id and one.task_id is not None)
 
     @property

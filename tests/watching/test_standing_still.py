@@ -211,8 +211,8 @@ def test_its_batch_job_is_kept(scene: Scene, job_id: str | None, is_kept: bool) 
     """With the job, the id of its task would be free again."""
     own = scene.ledger[f"active/{scene.broken.key}.json"].metadata["job_id"]
     scene.harm(metadata(state="parked", job_id=own if job_id == "its own" else job_id))
-    for job, task in scene.deployment.runner.running():
-        scene.deployment.runner.finish(job, task, 1)
+    for job_of_task, task in scene.deployment.runner.running():
+        scene.deployment.runner.finish(job_of_task, task, 1)
     scene.ticks(4)
     scene.deployment.world.advance(9 * 24 * 3600)
     for _ in range(3):
