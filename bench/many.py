@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ from typing import Any
 
 from bench.deployment import Deployment, told
 from bench.figures import Figure
+from bench.storage_service import Blob
+from local.producer.records import new_model
 from shared.batch.types import TaskBody
 from shared.kinds import Entity, Kind
 from shared.protocol.record import NodeRun, Placement, Record, Request, State, task_id
@@ -69,10 +72,11 @@ def _pool(number: int) -> dict[str, Any]:
 
 
 def _fill(deployment: Deployment, live: int) -> None:
-    """Placed records with their tasks, spread evenly. Written as handlers do, without HASTE's records."""
+    """Placed records with their tasks and HASTE's records, spread evenly. Written as handlers do."""
     worker, now = deployment.app.worker, deployment.clock.now()
     slots = [(pool, kind) for pool in deployment.pools for kind in _KINDS]
     made: set[str] = set()
+    haste = deployment.storage.containers["data"]
     for number in range(live):
         pool, kind = slots[number % len(slots)]
         pool_id, asked = str(pool["id"]), now + timedelta(milliseconds=number)
@@ -84,14 +88,23 @@ def _fill(deployment: Deployment, live: int) -> None:
         worker.batch.create_task(job_id, _body(name))
         entity = Entity(kind, deployment.project_id, str(number))
         placed = Placement(pool_id, job_id, name, now, "has a free slot")
-        worker.ledger.create(
-            Record(entity, Request(f"m{number}", asked), State.PLACED, now, placement=placed, reason="has a free slot")
+        record = Record(
+            entity, Request(f"m{number}", asked), State.PLACED, now, placement=placed, reason="has a free slot"
         )
+        worker.ledger.create(record)
+        shown = worker.workloads[kind].submitted(record.run(), now)(_model(entity, deployment.layer_id))
+        haste[worker.workloads[kind].record_name(entity)] = Blob(json.dumps(shown).encode(), f'"{number}"', now)
     running = {task for _job, task in deployment.runner.running()}
     assert len(running) == _RUNNING
     for summary in list(worker.ledger.live()):
         if summary.task_id in running:
             _note_run(deployment, summary.key)
+
+
+def _model(entity: Entity, layer_id: str) -> dict[str, Any]:
+    return new_model(
+        entity.project_id, layer_id, name="Model", user_id="u", labelproject_id=None, model_id=entity.entity_id
+    )
 
 
 def _note_run(deployment: Deployment, key: str) -> None:

@@ -24,6 +24,7 @@ from shared.protocol import table
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
 from shared.readings import Readings
+from shared.showing import Written
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -109,7 +110,8 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
             if verdict.why and verdict.why != record.reason:
                 log.info("queued", why=verdict.why)
                 version = worker.ledger.replace(version, replace(record, reason=verdict.why))
-            submitting.show_progress(worker, version, task, verdict.why)
+            if submitting.show_progress(worker, version, task, verdict.why) is Written.GONE:
+                return submitting.give_up_deleted(worker, version)
     return None
 
 

@@ -13,6 +13,7 @@ from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
 from shared.protocol.showing import as_done
+from shared.showing import Written
 from shared.submitting import send_resume
 from shared.worker import Worker
 
@@ -22,28 +23,40 @@ log = structlog.get_logger(__name__)
 def finish(worker: Worker, version: Versioned) -> Versioned | None:
     """Take the steps in their order. None: done with, or HASTE's late save must be waited for."""
     record = version.record
-    if record.outcome is None:
+    outcome = record.outcome
+    if outcome is None:
         raise Unreadable(f"the record {record.entity.key} is finishing without an outcome")
     settled_at = _settled_at(worker, record)
     is_settled = worker.now() >= settled_at  # before HASTE's record is read: a save until then is seen
-    worker.haste.show_end(record.entity, record)
-    try:
-        _start_follow_up(worker, version)
-    except Unreadable as error:
-        if not record.next:
-            raise  # it follows once that is mended
-        log.error("nothing follows: what is newer goes on", error=str(error))
+    written = worker.haste.show_end(record.entity, record)
+    # one that never had a task may have met no record yet
+    was_there = record.placement is not None or bool(record.earlier)
+    gone = record.haste_record_gone or (written is Written.GONE and was_there)
+    if not gone:
+        _follow_up_if_readable(worker, version)
     if not is_settled:
-        if record.not_before != settled_at:
+        if record.not_before != settled_at or gone != record.haste_record_gone:
             since = version.finishing_since
-            shown = replace(record, not_before=settled_at, finishing_since=since, end_was_shown=True)
+            shown = replace(
+                record, not_before=settled_at, finishing_since=since, end_was_shown=True, haste_record_gone=gone
+            )
             worker.ledger.replace(version, shown)
         return None
+    record = replace(record, haste_record_gone=gone)
     worker.ledger.add_done(record.entity, as_done(record))
     for request in record.next[:-1]:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))
-    log.info("finished", result=record.outcome.result, sentence=record.outcome.sentence)
+    log.info("finished", result=outcome.result, sentence=outcome.sentence)
     return _leave(worker, version)
+
+
+def _follow_up_if_readable(worker: Worker, version: Versioned) -> None:
+    try:
+        _start_follow_up(worker, version)
+    except Unreadable as error:
+        if not version.record.next:
+            raise  # it follows once that is mended
+        log.error("nothing follows: what is newer goes on", error=str(error))
 
 
 def _settled_at(worker: Worker, record: Record) -> datetime:

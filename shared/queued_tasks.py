@@ -2,18 +2,25 @@
 
 A task that has waited too long is looked into when there is something to do about it: a slot is free on another
 candidate (as many tasks as there are such slots), its pool is gone, or its credentials run out. The others take turns,
-a few in each run, so that what a handler left half done is mended and every reason is up to date once in a while.
+a few in each run: is HASTE's record still there? If not, the user has deleted it, and the task must not start. Once in
+a while such a turn is a whole look, so that what a handler left half done is mended and every reason is up to date.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
+import structlog
+
 from shared.batch.types import TaskView
+from shared.errors import WorkerError
 from shared.kinds import Kind
 from shared.ledger.port import LiveSummary
+from shared.protocol.record import State
 from shared.readings import Readings
 from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
 
 MOST_IN_TURN = 5
 
@@ -24,7 +31,7 @@ class QueuedTasks:
     def __init__(self, worker: Worker, readings: Readings) -> None:
         self._worker = worker
         self._readings = readings
-        self._in_turn = 0
+        self._in_turn: frozenset[str] | None = None
         self._for_free_slots = 0
 
     def is_worth_a_look(self, summary: LiveSummary, task: TaskView) -> bool:
@@ -37,10 +44,24 @@ class QueuedTasks:
             return True
         if now - since >= policy.queued_too_long and self._can_be_helped(kind, summary, now):
             return True
-        if self._in_turn < MOST_IN_TURN and self._worker.queued_pace.is_due(str(summary.task_id), now):
-            self._in_turn += 1
-            return True
-        return False
+        if not self._has_its_turn(summary, now):
+            return False
+        return self._worker.queued_pace.is_due(str(summary.task_id), now) or self._is_deleted(summary)
+
+    def _has_its_turn(self, summary: LiveSummary, now: datetime) -> bool:
+        if self._in_turn is None:
+            queued = (one.key for one in self._readings.live() if _seems_queued(one))
+            self._in_turn = self._worker.record_turns.next(queued, MOST_IN_TURN, now)
+        return summary.key in self._in_turn
+
+    def _is_deleted(self, summary: LiveSummary) -> bool:
+        """HASTE's record is gone: whoever looks closer will see it too, and end the task."""
+        try:
+            version = self._worker.ledger.read_listed(summary)
+            return version is not None and self._worker.haste.is_gone(version.record.entity)
+        except WorkerError as error:  # a failed read decides nothing
+            log.warning("HASTE's record not looked for", record=summary.key, error=str(error))
+            return False
 
     def _can_be_helped(self, kind: Kind, summary: LiveSummary, now: datetime) -> bool:
         assert summary.pool_id is not None
@@ -59,3 +80,8 @@ class QueuedTasks:
             return False  # one that cannot use the slot must not keep the next one from it
         self._for_free_slots += 1
         return True
+
+
+def _seems_queued(summary: LiveSummary) -> bool:
+    """As far as the ledger knows; the progress of one that runs is written anyway."""
+    return summary.state is State.PLACED and not summary.is_unwanted and not summary.is_running

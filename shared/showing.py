@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import Protocol
 
 import structlog
 
-from shared.errors import Conflict, Transient
+from shared.errors import Conflict, NotThere, Transient
 from shared.haste import records
 from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
@@ -25,9 +26,19 @@ _NOT_STARTED = frozenset({"Queued"})
 
 #: HASTE's record with its ETag.
 Found = tuple[JsonObject, str]
-#: Ends, then HASTE's record (None = there is none).
+#: Ends, then HASTE's record (None = it cannot be read). Raises NotThere without a record.
 Reading = Callable[[], tuple[tuple[Done, ...], Found | None]]
 Decision = Callable[[tuple[Done, ...], Shown], Change | None]
+
+
+class Written(Enum):
+    """What became of a write to HASTE's record."""
+
+    DONE = auto()
+    NOT = auto()
+    """nothing was to be written"""
+    GONE = auto()
+    """there is no record: the storage service itself has said so"""
 
 
 class RecordBlobs(Protocol):
@@ -56,10 +67,16 @@ class HasteRecords:
     def shown(self, entity: Entity) -> Shown | None:
         """What HASTE's record says now; None if there is no record."""
         workload = self._workloads[entity.kind]
-        found = self._read(workload.record_name(entity))
-        return None if found is None else workload.shown(found[0])
+        with contextlib.suppress(NotThere):
+            found = self._read(workload.record_name(entity))
+            return None if found is None else workload.shown(found[0])
+        return None
 
-    def show_progress(self, record: Record, change: Change) -> bool:
+    def is_gone(self, entity: Entity) -> bool:
+        """There is no record, readable or not."""
+        return self._blobs.read_with_etag(self._workloads[entity.kind].record_name(entity)) is None
+
+    def show_progress(self, record: Record, change: Change) -> Written:
         """Write the progress of a live record, unless a newer run, a cancel or its own end stands there."""
         workload = self._workloads[record.entity.kind]
         name = workload.record_name(record.entity)
@@ -76,12 +93,16 @@ class HasteRecords:
                 return (), found
             return self._ledger.done(record.entity), self._read(name)
 
-        written = self._on_remembered(record, name, needs_ends, decide) or self._patch(record.entity, read, decide)
-        if written is not None:
-            self._remember(name, written)
-        return written is not None
+        try:
+            written = self._on_remembered(record, name, needs_ends, decide) or self._patch(record.entity, read, decide)
+        except NotThere:
+            return Written.GONE
+        if written is None:
+            return Written.NOT
+        self._remember(name, written)
+        return Written.DONE
 
-    def show_end(self, entity: Entity, record: Record | None) -> bool:
+    def show_end(self, entity: Entity, record: Record | None) -> Written:
         """Write the end of the newest request that has one. `record` = the one that is finishing, if any."""
         workload = self._workloads[entity.kind]
 
@@ -92,7 +113,8 @@ class HasteRecords:
             is_first = end.is_mine and record is not None and not record.end_was_shown
             return workload.finished(end.run, end.outcome, shown_before=not is_first)
 
-        return self._patch(entity, self._ends_and_record(entity), decide) is not None
+        name = workload.record_name(entity)
+        return self._patched(entity, lambda: (self._ledger.done(entity), self._read(name)), decide)
 
     def show_failure(self, entity: Entity, change: Change) -> bool:
         """Write the failure of a request that never became a job, unless something else is shown by now."""
@@ -101,7 +123,7 @@ class HasteRecords:
             return change if shown.status in _NOT_STARTED else None
 
         name = self._workloads[entity.kind].record_name(entity)
-        return self._patch(entity, lambda: ((), self._read(name)), decide) is not None
+        return self._patched(entity, lambda: ((), self._read(name)), decide) is Written.DONE
 
     def _on_remembered(
         self, record: Record, name: str, needs_ends: Callable[[Found], bool], decide: Decision
@@ -114,12 +136,18 @@ class HasteRecords:
             return self._write(record.entity, remembered, (), decide)
         return None
 
-    def _ends_and_record(self, entity: Entity) -> Reading:
-        name = self._workloads[entity.kind].record_name(entity)
-        return lambda: (self._ledger.done(entity), self._read(name))
+    def _patched(self, entity: Entity, read: Reading, decide: Decision) -> Written:
+        try:
+            written = self._patch(entity, read, decide)
+        except NotThere:
+            return Written.GONE
+        return Written.NOT if written is None else Written.DONE
 
     def _patch(self, entity: Entity, read: Reading, decide: Decision) -> Found | None:
-        """What was written; None if nothing had to be. After a lost write both are asked again (ends, then record)."""
+        """What was written; None if nothing had to be. Raises NotThere without a record.
+
+        After a lost write both are asked again (ends, then record).
+        """
         for _ in range(_MOST_TRIES):
             done, found = read()
             if found is None:
@@ -146,10 +174,13 @@ class HasteRecords:
         self._written[name] = written
 
     def _read(self, name: str) -> Found | None:
-        """The record and its version. One that cannot be read as a record is left alone, and told to an operator."""
+        """The record and its version. One that cannot be read as a record is left alone, and told to an operator.
+
+        Raises NotThere without one.
+        """
         found = self._blobs.read_with_etag(name)
         if found is None:
-            return None
+            raise NotThere(name)
         try:
             return records.parse(found[0]), found[1]
         except ValueError:

@@ -19,6 +19,7 @@ from shared.own_message import Resume, to_text
 from shared.placement.routing import Decision
 from shared.protocol.record import EndReason, Placement, Record, State, task_id
 from shared.readings import Readings
+from shared.showing import Written
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -27,6 +28,7 @@ log = structlog.get_logger(__name__)
 _LOOK_AGAIN = timedelta(seconds=5)
 #: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
 _AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
+_RECORD_GONE = "HASTE's record was deleted"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -138,17 +140,20 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
         return end(worker, version, EndReason.MOVE, str(missing))
     except Refused as refusal:
         return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
-    except NotThere as missing:
-        return end(worker, version, EndReason.GIVE_UP, f"HASTE's record is gone ({missing})")
+    except NotThere:
+        return give_up_deleted(worker, version)
     log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
     if record.reason != placed.why:  # it had to wait for something, which is over
-        record = worker.ledger.replace(version, replace(record, reason=placed.why)).record
-    worker.haste.show_progress(record, workload.submitted(record.run(), placed.at))
-    return None
+        version = worker.ledger.replace(version, replace(record, reason=placed.why))
+    written = worker.haste.show_progress(version.record, workload.submitted(record.run(), placed.at))
+    return give_up_deleted(worker, version) if written is Written.GONE else None
 
 
-def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waiting: str) -> None:
-    """Show a live attempt in HASTE's record: that it is submitted, how far it is, or why it waits."""
+def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waiting: str) -> Written:
+    """Show a live attempt in HASTE's record: that it is submitted, how far it is, or why it waits.
+
+    HASTE's record is asked for every time, also when there is nothing new to write: so its deletion is noticed.
+    """
     record = version.record
     placed = record.placement
     assert placed is not None
@@ -163,7 +168,13 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
         change = lambda shown: noted(submitted(shown))  # noqa: E731
     elif task.state == "running":
         change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)  # submitted, and more
-    worker.haste.show_progress(record, change or submitted)
+    return worker.haste.show_progress(record, change or submitted)
+
+
+def give_up_deleted(worker: Worker, version: Versioned) -> Versioned:
+    """The user has deleted the model, layer or project: nobody waits for this attempt any more."""
+    gone = replace(version, record=replace(version.record, haste_record_gone=True))
+    return end(worker, gone, EndReason.GIVE_UP, _RECORD_GONE)
 
 
 def end(worker: Worker, version: Versioned, reason: EndReason, why: str) -> Versioned:
@@ -258,7 +269,10 @@ def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> V
     record = version.record
     # both times are of the storage's clock: that of this host may be ahead of it
     if version.written_at - record.request.asked >= worker.limits.record_patience:
-        return _refused(worker, version, Refused(f"HASTE's record never came ({missing})"))
+        was_there = record.attempt > 1 or record.waits > 0 or record.request.is_follow_up
+        why = _RECORD_GONE if was_there else "HASTE's record never came"
+        gone = replace(version, record=replace(record, haste_record_gone=was_there))
+        return _refused(worker, gone, Refused(f"{why} ({missing})"))
     log.info("HASTE's record is not there yet", name=missing.name)
     waiting = replace(record, reason=str(missing), not_before=worker.now() + RESUME_AFTER)
     worker.ledger.replace(version, waiting)

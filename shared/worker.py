@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import nsmallest
 from typing import Protocol
 
 from shared.batch.types import BatchService
@@ -22,6 +23,8 @@ from shared.task_bodies import TaskBodies
 LOOK_AT_QUEUED_EVERY = timedelta(hours=1)
 #: A record that this version cannot work with is told so often.
 TELL_STANDING_STILL_EVERY = timedelta(minutes=10)
+#: Whether a task's HASTE record is still there is asked no more often than this.
+LOOK_FOR_RECORD_EVERY = timedelta(minutes=2)
 
 
 class OwnQueue(Protocol):
@@ -64,6 +67,22 @@ class Pace:
             self._last.clear()
         self._last[key] = now
         return True
+
+
+class InTurn:
+    """Whom a few looks in each run of the timer come to, in turn; in this process only: an economy like `Pace`."""
+
+    def __init__(self, every: timedelta) -> None:
+        self._every = every
+        self._last: dict[str, datetime] = {}
+
+    def next(self, keys: Iterable[str], most: int, now: datetime) -> frozenset[str]:
+        """Those of `keys` whose last look is longest ago, `every` at least; one that is new comes after those."""
+        self._last = {key: self._last.get(key, now - self._every) for key in keys}
+        due = [key for key, last in self._last.items() if now - last >= self._every]
+        chosen = nsmallest(most, due, key=self._last.__getitem__)
+        self._last.update(dict.fromkeys(chosen, now))
+        return frozenset(chosen)
 
 
 class FileNames:
@@ -145,6 +164,7 @@ class Worker:
     turn: Turn = field(default_factory=Turn)
     queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))
     standing_still_pace: Pace = field(default_factory=lambda: Pace(TELL_STANDING_STILL_EVERY))
+    record_turns: InTurn = field(default_factory=lambda: InTurn(LOOK_FOR_RECORD_EVERY))
 
     @property
     def pool_cool_down(self) -> timedelta:

@@ -175,6 +175,33 @@ class HasteApi:
         self.storage.put_message(self.queue_names.inference, stored, delay_seconds=delay_seconds)
         return stored
 
+    def delete_model(self, project_id: str, model_id: str) -> None:
+        """DeleteModel: the record, then what belongs to it, up to the first that is missing. No task is ended."""
+        if not self.storage.delete(names.model_blob(project_id, model_id)):
+            raise HasteApiError("there is no such model")
+        all(self.storage.delete(blob) for blob in names.model_artifact_blobs(project_id, model_id))
+        self._put_stats(new_stats(project_id, action="delete", modelIds=[model_id]))
+
+    def delete_layer(self, project_id: str, image_layer_id: str) -> None:
+        """DeleteLayer: the record, then its models with their config and labels. Its label project stays."""
+        self.storage.delete(names.layer_blob(project_id, image_layer_id))
+        deleted = []
+        for blob in self.storage.blob_names(names.model_prefix(project_id)):
+            model = self.storage.read(blob)
+            if model is None or model["imageLayerId"] != image_layer_id:
+                continue
+            config, labels, _artifacts = names.model_artifact_blobs(project_id, model["modelId"])
+            all(self.storage.delete(name) for name in (blob, config, labels))
+            deleted.append(model["modelId"])
+        statistics = {"imageLayerId": image_layer_id, "labelsCount": 0}
+        self._put_stats(new_stats(project_id, action="delete", imageLayerStats=statistics, modelIds=deleted))
+
+    def delete_project(self, project_id: str) -> None:
+        """DeleteProject: every blob of the project, whatever it is."""
+        for blob in self.storage.blob_names(f"{names.partition(project_id)}/"):
+            self.storage.delete(blob)
+        self._put_stats(new_stats(project_id, action="delete"))
+
     def layer(self, project_id: str, image_layer_id: str) -> Record:
         """The stored layer; HasteApiError if there is none."""
         return self._stored(names.layer_blob(project_id, image_layer_id), "layer")

@@ -20,8 +20,19 @@ def label_project_blob(project_id: str, labelproject_id: str) -> str:
     return f"{partition(project_id)}/labels_{labelproject_id}.json"
 
 
+def model_prefix(project_id: str) -> str:
+    return f"{partition(project_id)}/model_"
+
+
 def model_blob(project_id: str, model_id: str) -> str:
-    return f"{partition(project_id)}/model_{model_id}.json"
+    return f"{model_prefix(project_id)}{model_id}.json"
+
+
+def model_artifact_blobs(project_id: str, model_id: str) -> tuple[str, str, str]:
+    """Config, labels and zips of a model, in the order in which HASTE deletes them."""
+    folder = partition(project_id)
+    config, labels = f"experiment_config_{model_id}.yaml", f"train_labels_{model_id}.geojson"
+    return f"{folder}/{config}", f"{folder}/{labels}", f"{folder}/artifacts_model_{model_id}.json"
 
 
 def uploaded_imagery_blob(project_id: str, file_id: str, extension: str = "tif") -> str:

@@ -72,6 +72,13 @@ class HasteStorage:
         self._container.upload_blob(blob_name, json.dumps(merged), overwrite=True)
         return merged
 
+    def delete(self, blob_name: str) -> bool:
+        """Delete a blob; False if there is none."""
+        with contextlib.suppress(ResourceNotFoundError):
+            self._container.delete_blob(blob_name)
+            return True
+        return False
+
     def blob_names(self, prefix: str) -> list[str]:
         """Names that start with ``prefix``, in order."""
         return list(self._container.list_blob_names(name_starts_with=prefix))

@@ -122,6 +122,8 @@ class Record:
     `waits` counts refusals in a row (back-off). It `stands_aside` if it waits for something else than a place: newer
     jobs need not wait for it. `ending_since` is when the present attempt began to end; `finishing_since` (storage
     clock) is kept when a record that finishes is written again; `end_was_shown`: HASTE has shown the end once.
+    `haste_record_gone`: HASTE's record was there and has been deleted. Nobody waits for this request any more: its
+    attempt is ended, nothing follows from it, and a record that is made under the same id is not its own.
     """
 
     entity: Entity
@@ -143,6 +145,7 @@ class Record:
     waits: int = 0
     stands_aside: bool = False
     end_was_shown: bool = False
+    haste_record_gone: bool = False
 
     @property
     def is_unwanted(self) -> bool:
@@ -188,6 +191,7 @@ class Done:
     outcome: Outcome | None = None
     run: Run | None = None
     held_task_ids: tuple[str, ...] = ()
+    haste_record_gone: bool = False
 
     @property
     def is_cancel(self) -> bool:

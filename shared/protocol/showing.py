@@ -27,6 +27,7 @@ class End:
     own_task_ids: tuple[str, ...]
     known_task_ids: frozenset[str]
     is_mine: bool
+    haste_record_gone: bool = False
 
 
 def end_to_show(record: Record | None, done: Iterable[Done]) -> End | None:
@@ -49,11 +50,17 @@ def end_to_show(record: Record | None, done: Iterable[Done]) -> End | None:
         if entry.order < newest.order:
             known.update(_ids(entry))
     is_mine = record is not None and newest.entry_id == record.request.request_id
-    return End(newest.entry_id, newest.outcome, newest.run, own, frozenset(known), is_mine)
+    gone = newest.haste_record_gone
+    return End(newest.entry_id, newest.outcome, newest.run, own, frozenset(known), is_mine, gone)
 
 
 def may_show_end(end: End, shown: Shown) -> bool:
-    """May this end be written over what HASTE's record shows now?"""
+    """May this end be written over what HASTE's record shows now?
+
+    One whose record was deleted only if HASTE has saved that very record again: ids of models are used again.
+    """
+    if end.haste_record_gone and shown.task_id not in end.own_task_ids:
+        return False
     if shown.task_id is not None and shown.task_id not in end.known_task_ids:
         return False
     if shows(end, shown):
@@ -108,6 +115,7 @@ def as_done(record: Record) -> Done:
         outcome=record.outcome,
         run=record.run(),
         held_task_ids=record.request.held_task_ids,
+        haste_record_gone=record.haste_record_gone,
     )
 
 

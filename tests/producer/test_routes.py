@@ -144,6 +144,32 @@ def test_inference_needs_a_trained_model(api: HasteApi, journal: Journal) -> Non
     assert journal.steps == []
 
 
+def test_deletion_takes_what_hastes_does_and_sends_no_word_of_it(api: HasteApi, journal: Journal) -> None:
+    store_model(api, "model.train-inprogress")
+    folder = names.partition(PROJECT_ID)
+    others = [f"{folder}/{name}" for name in (f"labels_{LABEL_PROJECT_ID}.json", "trn-1/checkpoint/last.ckpt")]
+    for name in (names.layer_blob(PROJECT_ID, LAYER_ID), *names.model_artifact_blobs(PROJECT_ID, MODEL_ID), *others):
+        api.storage.save(name, {"imageLayerId": LAYER_ID})
+    journal.steps.clear()
+    api.delete_layer(PROJECT_ID, LAYER_ID)
+    left = api.storage.blob_names(f"{folder}/")
+    assert left == sorted([f"{folder}/artifacts_model_{MODEL_ID}.json", *others])
+    with pytest.raises(HasteApiError):
+        api.delete_model(PROJECT_ID, MODEL_ID)
+    api.delete_project(PROJECT_ID)
+    assert api.storage.blob_names(f"{folder}/") == []
+    assert journal.steps == [f"put {QUEUES.stats}"] * 2
+
+
+def test_deleting_a_model_stops_at_the_first_blob_that_is_missing(api: HasteApi) -> None:
+    store_model(api, "model.train-inprogress")
+    config, _labels, artifacts = names.model_artifact_blobs(PROJECT_ID, MODEL_ID)
+    for name in (config, artifacts):
+        api.storage.save(name, {})
+    api.delete_model(PROJECT_ID, MODEL_ID)
+    assert api.storage.blob_names(f"{names.partition(PROJECT_ID)}/") == [artifacts]
+
+
 def test_cancel_is_sent_before_its_line_is_saved(api: HasteApi, account: Account, journal: Journal) -> None:
     store_model(api, "model.train-inprogress")
     journal.steps.clear()

@@ -94,14 +94,14 @@ def guard_haste(patch: pytest.MonkeyPatch) -> None:
 def reassert_the_end(patch: pytest.MonkeyPatch) -> None:
     """Rules 7 and 8: after HASTE's late save the end is written once more."""
     calls: dict[str, int] = {}
-    from shared.showing import HasteRecords
+    from shared.showing import HasteRecords, Written
 
     real = HasteRecords.show_end
 
-    def once(self: HasteRecords, entity: Any, record: Record | None) -> bool:
+    def once(self: HasteRecords, entity: Any, record: Record | None) -> Written:
         key = f"{id(self)} {record.request.request_id if record else 'cancel'}"
         calls[key] = calls.get(key, 0) + 1
-        return real(self, entity, record) if calls[key] == 1 else False
+        return real(self, entity, record) if calls[key] == 1 else Written.NOT
 
     patch.setattr(HasteRecords, "show_end", once)
 

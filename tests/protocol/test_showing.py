@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.haste.workload import Outcome, Result, Shown
 from shared.kinds import Kind
 from shared.protocol.record import Done, Record, State, task_id, task_ids
-from shared.protocol.showing import end_to_show, may_show_end, may_show_progress, progress_needs_ends, shows
+from shared.protocol.showing import as_done, end_to_show, may_show_end, may_show_progress, progress_needs_ends, shows
 from tests.protocol.values import at, cancelled, ended, record, request
 
 
@@ -122,6 +122,28 @@ def test_the_end_of_another_request_is_shown_over_cancelled_only(live: Record | 
     end = end_to_show(live, [ended("m0", -5)])
     assert end is not None
     assert may_show_end(end, shown) is may
+
+
+@pytest.mark.parametrize("result", WORDS)
+@pytest.mark.parametrize(
+    ("shown", "may"),
+    [
+        (Shown("Queued", None), False),
+        (Shown(None, None), False),
+        (Shown("Cancelled", None), False),
+        (Shown("Queued", "held"), False),
+        (Shown("InProgress", SOMEBODYS, "InProgress"), False),
+        (Shown("InProgress", mine(), "InProgress"), True),
+        (Shown("Queued", mine(2), "InProgress"), True),
+    ],
+)
+def test_an_end_whose_record_was_deleted_is_shown_in_that_very_record_only(
+    result: Result, shown: Shown, may: bool
+) -> None:
+    live = finishing(result, attempt=2, request=request(held_task_ids=("held",)), haste_record_gone=True)
+    for end in (end_to_show(live, []), end_to_show(None, [as_done(live)])):
+        assert end is not None
+        assert may_show_end(end, shown) is (may and end.is_mine)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from shared.haste.workload import Change
 from shared.protocol.record import Record
+from shared.showing import Written
 from tests.protocol.small_world import TRAINING
 from tests.protocol.story import TRAINING_NAME, Story
 
@@ -36,7 +37,7 @@ class Counted:
         return call
 
     def show(self, step: int, record: Record | None = None) -> bool:
-        return self.story.worker.haste.show_progress(record or self.story.record, stepping(step))
+        return self.story.worker.haste.show_progress(record or self.story.record, stepping(step)) is Written.DONE
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -105,5 +106,6 @@ def test_a_task_held_when_the_request_came_needs_no_ends(counted: Counted) -> No
 
 def test_a_record_that_is_gone_is_not_made_again(counted: Counted) -> None:
     del counted.story.world.haste.blobs[TRAINING_NAME]
-    assert not counted.show(1)
+    written = counted.story.worker.haste.show_progress(counted.story.record, stepping(1))
+    assert written is Written.GONE
     assert TRAINING_NAME not in counted.story.world.haste.blobs

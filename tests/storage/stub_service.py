@@ -26,7 +26,7 @@ class Stub:
 
 @contextmanager
 def answering(status: int, code: str, certificates: Certificates) -> Iterator[Stub]:
-    """Answer with this status and Azure Storage's error code until the block ends."""
+    """Answer with this status and Azure Storage's error code until the block ends; without a code as a proxy does."""
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -35,9 +35,13 @@ def answering(status: int, code: str, certificates: Certificates) -> Iterator[St
             seen.append(f"{self.command} {self.path}")
             body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
             self.send_response(status)
-            self.send_header("x-ms-error-code", code)
-            self.send_header("x-ms-request-id", "request-1")
-            self.send_header("Content-Type", "application/xml")
+            if code:
+                self.send_header("x-ms-error-code", code)
+                self.send_header("x-ms-request-id", "request-1")
+                self.send_header("Content-Type", "application/xml")
+            else:
+                body = b"<html><body><h1>Not found</h1></body></html>"
+                self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":

@@ -36,6 +36,8 @@ HOUR = timedelta(hours=1)
 
 CALLS: dict[str, Callable[[StorageAccount], object]] = {
     "read": lambda account: _blobs(account).read("x"),
+    "read version": lambda account: _blobs(account).read_with_etag("x"),
+    "range": lambda account: _blobs(account).read_range("x", 0, 4),
     "size": lambda account: _blobs(account).size_bytes("x"),
     "write": lambda account: _blobs(account).write("x", b"1"),
     "create": lambda account: _blobs(account).create("x", b"1"),
@@ -48,6 +50,10 @@ CALLS: dict[str, Callable[[StorageAccount], object]] = {
     "send": lambda account: WorkerQueue(queues(settings_for(account)), "haste-worker-jobs").send("{}"),
     "take": lambda account: QueueReader(queues(settings_for(account))).take("train-queue-poison", 8),
 }
+
+
+#: Calls for which a blob that is not there is an answer: by GET, by GET of a range, by HEAD.
+ABSENT = ("read", "read version", "range", "size")
 
 
 @pytest.fixture
@@ -149,6 +155,20 @@ def test_any_other_refusal_is_final(certificates: Certificates) -> None:
 def test_a_lost_condition_is_a_conflict(call: str, status: int, code: str, certificates: Certificates) -> None:
     with answering(status, code, certificates) as stub, pytest.raises(Conflict, match="by somebody else"):
         CALLS[call](stub.account)
+
+
+@pytest.mark.parametrize("call", ABSENT)
+def test_a_blob_is_absent_where_the_service_itself_says_so(call: str, certificates: Certificates) -> None:
+    with answering(404, "BlobNotFound", certificates) as stub:
+        assert CALLS[call](stub.account) is None
+
+
+@pytest.mark.parametrize("code", ["", "ContainerNotFound", "ResourceNotFound"], ids=["proxy", "container", "other"])
+@pytest.mark.parametrize("call", [*ABSENT, "replace", "delete"])
+def test_any_other_404_is_an_error_and_never_absence(call: str, code: str, certificates: Certificates) -> None:
+    with answering(404, code, certificates) as stub, pytest.raises(StorageFailed, match="404") as raised:
+        CALLS[call](stub.account)
+    assert raised.value.code == (code or None)
 
 
 @pytest.mark.parametrize(("status", "code"), [(409, "BlobAlreadyExists"), (412, "ConditionNotMet")])

@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from shared import queued_tasks
+from shared import driver, queued_tasks
 from shared.ledger.port import Versioned
 from shared.protocol.record import EndReason, Loss
-from shared.worker import Pace
+from shared.readings import Readings
+from shared.worker import Pace, Worker
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
 
@@ -32,16 +33,16 @@ def many_queued(**options: object) -> Trainings:
 
 
 def looked_at(story: Trainings, monkeypatch: pytest.MonkeyPatch, ticks: int, seconds: float = 30) -> list[int]:
-    """How many records each of the next ticks reads."""
+    """How many records each of the next ticks looks into."""
     reads: list[str] = []
-    real = story.world.ledger.read
+    real = driver.advance
 
-    def read(key: str) -> Versioned | None:
-        reads.append(key)
-        return real(key)
+    def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
+        reads.append(version.record.entity.key)
+        real(worker, version, readings)
 
     with monkeypatch.context() as patch:
-        patch.setattr(story.world.ledger, "read", read)
+        patch.setattr(driver, "advance", advance)
         counts = []
         for _ in range(ticks):
             before = len(reads)
