@@ -49,7 +49,7 @@ def _feature(label: JsonObject) -> JsonObject:
         "geometry": label.get("geometry"),
         "properties": {
             "azureMapsShapeId": properties.get("azureMapsShapeId"),
-            "class": _class(properties),
+            "class": class_of(label),
             "source": properties.get("source"),
             "subType": properties.get("subType"),
             "radius": properties.get("radius"),
@@ -57,7 +57,8 @@ def _feature(label: JsonObject) -> JsonObject:
     }
 
 
-def _class(properties: JsonObject) -> Any:
+def class_of(label: JsonObject) -> Any:
     """Stored records say `primaryClass`, bodies of the labelling tool `class`."""
+    properties = records.child(label, "properties") or {}
     name = properties.get("class")
     return properties.get("primaryClass") if name is None else name

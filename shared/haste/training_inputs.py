@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shared.errors import NotThere, Refused
-from shared.haste import labels, paths, records, task_spec
+from shared.haste import labels, paths, records, task_spec, usable_labels
 from shared.haste.experiment_config import HyperParameters, hyper_parameters
 from shared.haste.layer_imagery import LayerImagery, layer_imagery, layer_of_model
 from shared.haste.workload import Blobs, JsonObject, ResourceFile
@@ -33,10 +33,12 @@ def training_inputs(blobs: Blobs, entity: Entity) -> TrainingInputs:
         raise Refused("This is an embedding model; it cannot be trained.")
     parameters = hyper_parameters(model)
     layer = layer_of_model(blobs, entity.project_id, model)
+    imagery = layer_imagery(blobs, entity.project_id, layer)
+    classes = _classes(blobs, entity.project_id)
     return TrainingInputs(
-        imagery=layer_imagery(blobs, entity.project_id, layer),
-        classes=_classes(blobs, entity.project_id),
-        label_project=_label_project(blobs, entity.project_id, model),
+        imagery=imagery,
+        classes=classes,
+        label_project=_label_project(blobs, entity.project_id, model, classes),
         parameters=parameters,
         weights=_weights(blobs, model),
     )
@@ -52,13 +54,16 @@ def _classes(blobs: Blobs, project_id: str) -> list[str]:
     return names
 
 
-def _label_project(blobs: Blobs, project_id: str, model: JsonObject) -> JsonObject:
+def _label_project(blobs: Blobs, project_id: str, model: JsonObject, classes: list[str]) -> JsonObject:
     layer_id, named = records.text(model, "imageLayerId"), records.text(model, "labelprojectId")
     label_project = labels.find_label_project(blobs, project_id, layer_id, named)
     if label_project is None:
         raise Refused("The image layer has no label project. Create the layer again, then label it.")
     if not records.children(label_project, "labels"):
         raise Refused("The image layer has no labels yet: training needs at least one.")
+    fault = usable_labels.fault(label_project, classes)
+    if fault is not None:
+        raise Refused(fault)
     return label_project
 
 
