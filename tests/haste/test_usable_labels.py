@@ -150,8 +150,8 @@ def test_without_a_certain_position_of_the_imagery_nothing_is_refused_for_it(fea
 
 # --- by HASTE's own tool ------------------------------------------------------------------------------------------
 
-_LONGITUDES = st.floats(WEST - 0.05, EAST + 0.05)
-_LATITUDES = st.floats(SOUTH - 0.05, NORTH + 0.05)
+_LONGITUDES = st.floats(WEST - 0.005, EAST + 0.005)
+_LATITUDES = st.floats(SOUTH - 0.005, NORTH + 0.005)
 _POSITIONS = st.tuples(_LONGITUDES, _LATITUDES).map(list)
 _RINGS = st.lists(_POSITIONS, min_size=3, max_size=6).map(lambda ring: [*ring, ring[0]])
 _SHAPES = st.one_of(
