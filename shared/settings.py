@@ -103,6 +103,9 @@ class Settings(BaseModel):
     image_queue_name: QueueName = _setting("IMAGE_QUEUE_NAME", "image-layers-queue", "Imagery preparation requests.")
     train_queue_name: QueueName = _setting("TRAIN_QUEUE_NAME", "train-queue", "Training requests and cancels.")
     inference_queue_name: QueueName = _setting("INFERENCE_QUEUE_NAME", "inference-queue", "Inference requests.")
+    zip_queue_name: QueueName = _setting(
+        "ZIP_QUEUE_NAME", "zip-queue", "Where HASTE's queue app takes requests for zips of results from."
+    )
     titiler_endpoint: FolderUrl = _setting("TITILER_ENDPOINT", "", "Address of the tile server.")
     titiler_public_endpoint: FolderUrl = _setting(
         "TITILER_PUBLIC_ENDPOINT",

@@ -1,4 +1,4 @@
-"""The worker's own queue, to send to, and any queue, to empty by hand. Triggers do the rest.
+"""Queues to send to (the worker's own, HASTE's for zips), and any queue, to empty by hand. Triggers do the rest.
 
 Messages are plain text, no base64: HASTE's are, and the worker's host.json says so for all queues.
 """
@@ -15,6 +15,9 @@ from shared.storage.failures import QUEUE_ROLE, allowing, told
 # A message must not vanish because its job waited for longer than the seven days Azure Storage keeps it by default.
 _NEVER_EXPIRES = -1
 
+#: How long HASTE's own messages live.
+HASTE_SECONDS_TO_LIVE = 7 * 24 * 3600
+
 #: How long a taken message is hidden from others: enough to store it elsewhere and delete it.
 TAKEN_FOR_SECONDS = 60
 
@@ -23,22 +26,23 @@ _MESSAGES_PER_CALL = 32
 
 
 class WorkerQueue:
-    """The worker's own queue; made when the first message is sent, if need be."""
+    """A queue that the worker sends to; made when the first message is sent, if need be, as HASTE does."""
 
-    def __init__(self, service: QueueServiceClient, name: str) -> None:
+    def __init__(self, service: QueueServiceClient, name: str, seconds_to_live: int = _NEVER_EXPIRES) -> None:
         self._service = service
         self._name = name
+        self._seconds_to_live = seconds_to_live
 
     def send(self, text: str, visible_after_seconds: int = 0) -> None:
         """Put one message, at most 64 KiB. It is seen after `visible_after_seconds`, seven days at most."""
         queue = self._service.get_queue_client(self._name)
         with told(f"send to the queue {self._name}", QUEUE_ROLE):
             with allowing("QueueNotFound"):
-                queue.send_message(text, visibility_timeout=visible_after_seconds, time_to_live=_NEVER_EXPIRES)
+                queue.send_message(text, visibility_timeout=visible_after_seconds, time_to_live=self._seconds_to_live)
                 return
             with allowing("QueueAlreadyExists"):
                 queue.create_queue()
-            queue.send_message(text, visibility_timeout=visible_after_seconds, time_to_live=_NEVER_EXPIRES)
+            queue.send_message(text, visibility_timeout=visible_after_seconds, time_to_live=self._seconds_to_live)
 
 
 @dataclass(frozen=True)

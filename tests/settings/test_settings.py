@@ -331,6 +331,12 @@ def test_two_queues_of_one_name_are_a_fault() -> None:
     assert "IMAGE_QUEUE_NAME" in sentence
 
 
+def test_what_is_sent_to_haste_must_not_come_back() -> None:
+    sentence = fault({**LEGACY, "ZIP_QUEUE_NAME": "haste-worker-jobs"})
+    assert sentence.startswith("WORKER_QUEUE_NAME='haste-worker-jobs'")
+    assert "ZIP_QUEUE_NAME" in sentence
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_each_kind_has_its_own_settings(kind: Kind) -> None:
     queue = {Kind.IMAGERYPREP: "IMAGE", Kind.TRAINING: "TRAIN", Kind.INFERENCE: "INFERENCE"}[kind]

@@ -11,7 +11,7 @@ from azure.storage.queue import QueueServiceClient
 from shared.storage import queues as under_test
 from shared.storage.accounts import queues
 from shared.storage.failures import StorageFailed
-from shared.storage.queues import QueueReader, TakenMessage, WorkerQueue
+from shared.storage.queues import HASTE_SECONDS_TO_LIVE, QueueReader, TakenMessage, WorkerQueue
 from tests.storage.conftest import Tenant
 
 TEXT = '{"job": "training/ab", "attempt": 2, "what": "é <&> \\" 日本"}'
@@ -33,6 +33,17 @@ def test_a_message_is_sent_verbatim_to_a_queue_that_did_not_exist_and_never_expi
         assert one.expires_on is not None
         assert one.inserted_on is not None
         assert one.expires_on - one.inserted_on > timedelta(days=10_000)
+
+
+def test_a_message_for_haste_lives_as_long_as_haste_s_own(service: QueueServiceClient) -> None:
+    WorkerQueue(service, "zip-queue", HASTE_SECONDS_TO_LIVE).send(TEXT)
+    service.get_queue_client("zip-queue").send_message(TEXT)
+    lives = [
+        one.expires_on - one.inserted_on
+        for one in service.get_queue_client("zip-queue").receive_messages()
+        if one.expires_on and one.inserted_on
+    ]
+    assert lives == [timedelta(days=7)] * 2
 
 
 def test_a_delayed_message_is_there_and_not_seen(service: QueueServiceClient) -> None:
