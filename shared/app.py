@@ -39,7 +39,7 @@ from shared.storage.addresses import ContainerAddress
 from shared.storage.blob_container import BlobContainer
 from shared.storage.delegation import Delegation
 from shared.storage.lease import BlobLease
-from shared.storage.queues import QueueReader, WorkerQueue
+from shared.storage.queues import HASTE_SECONDS_TO_LIVE, QueueReader, WorkerQueue
 from shared.storage.reading_once import HasteContainer
 from shared.storage.reading_urls import ReadingUrls
 from shared.task_bodies import TaskBodies
@@ -152,6 +152,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             transfer=_transfer(settings, now),
         ),
         own_queue=WorkerQueue(queues, settings.worker_queue_name),
+        zip_queue=WorkerQueue(queues, settings.zip_queue_name, HASTE_SECONDS_TO_LIVE),
         limits=Limits(
             late_save=settings.worker_late_save,
             record_patience=_RECORD_PATIENCE,

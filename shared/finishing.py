@@ -9,6 +9,7 @@ import structlog
 
 from shared.accepting import accept, new_record, superseded
 from shared.errors import Unreadable
+from shared.haste import artifacts
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
@@ -43,6 +44,8 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
             worker.ledger.replace(version, shown)
         return None
     record = replace(record, haste_record_gone=gone)
+    if not gone:
+        version = _ask_for_zip(worker, version)
     worker.ledger.add_done(record.entity, as_done(record))
     for request in record.next[:-1]:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))
@@ -63,6 +66,28 @@ def _settled_at(worker: Worker, record: Record) -> datetime:
     """When the API's save of the request, and of its cancel, has landed if it lands at all."""
     asked = max(filter(None, (record.request.asked, record.cancel_asked)))
     return asked + worker.limits.late_save
+
+
+def _ask_for_zip(worker: Worker, version: Versioned) -> Versioned:
+    """HASTE's own request for a zip, repeated only until the sending is recorded.
+
+    First HASTE's record of artifacts, then the message: whoever takes the message may go by the record. Not before
+    HASTE's late save has landed: it could take the output paths back, and HASTE's app reads them with the message.
+    """
+    record = version.record
+    assert record.outcome is not None
+    model = None
+    if not record.zip_asked:
+        model = worker.workloads[record.entity.kind].to_zip(record.run(), record.outcome)
+    if model is None:
+        return version
+    assert version.finishing_since is not None
+    change = artifacts.queued(record.entity, model, version.finishing_since)
+    stored = worker.haste.put(artifacts.record_name(record.entity), change)
+    worker.zip_queue.send(artifacts.message(stored))
+    log.info("zip asked for")
+    asked = replace(record, finishing_since=version.finishing_since, zip_asked=True)
+    return worker.ledger.replace(version, asked)
 
 
 def _leave(worker: Worker, version: Versioned) -> Versioned | None:

@@ -47,6 +47,9 @@ class RecordBlobs(Protocol):
     def read_with_etag(self, name: str) -> tuple[bytes, str] | None:
         """Content and ETag; None if the blob does not exist."""
 
+    def create(self, name: str, content: bytes) -> bool:
+        """Create; False (and nothing changed) if it exists."""
+
     def replace(self, name: str, content: bytes, etag: str) -> str:
         """Write over exactly this version. Raises Conflict."""
 
@@ -125,6 +128,23 @@ class HasteRecords:
         name = self._workloads[entity.kind].record_name(entity)
         return self._patched(entity, lambda: ((), self._read(name)), decide) is Written.DONE
 
+    def put(self, name: str, change: Callable[[JsonObject | None], JsonObject]) -> JsonObject:
+        """Write a record that need not be there yet (None), or that cannot be read; what stands there now."""
+        for _ in range(_MOST_TRIES):
+            found = self._blobs.read_with_etag(name)
+            before = None if found is None else _parsed(found[0])
+            after = change(copy.deepcopy(before))
+            if after == before:
+                return after
+            if found is None:
+                if self._blobs.create(name, records.dump(after)):
+                    return after
+                continue
+            with contextlib.suppress(Conflict):
+                self._blobs.replace(name, records.dump(after), found[1])
+                return after
+        raise Transient(f"HASTE's record {name} is written by others all the time")
+
     def _on_remembered(
         self, record: Record, name: str, needs_ends: Callable[[Found], bool], decide: Decision
     ) -> Found | None:
@@ -181,8 +201,15 @@ class HasteRecords:
         found = self._blobs.read_with_etag(name)
         if found is None:
             raise NotThere(name)
-        try:
-            return records.parse(found[0]), found[1]
-        except ValueError:
+        record = _parsed(found[0])
+        if record is None:
             log.error("HASTE's record is not a JSON object", name=name)
             return None
+        return record, found[1]
+
+
+def _parsed(content: bytes) -> JsonObject | None:
+    try:
+        return records.parse(content)
+    except ValueError:
+        return None

@@ -34,6 +34,13 @@ class OwnQueue(Protocol):
         """Put a message that shows up after some seconds and never expires."""
 
 
+class ZipQueue(Protocol):
+    """HASTE's queue of requests for zips."""
+
+    def send(self, text: str) -> None:
+        """Put a message that shows up at once."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """How long things may take."""
@@ -152,6 +159,7 @@ class Worker:
     placer: Placer
     tasks: TaskBodies
     own_queue: OwnQueue
+    zip_queue: ZipQueue
     limits: Limits
     recovery: Mapping[Kind, Policy]
     progress_pace: Pace

@@ -104,6 +104,16 @@ class Contained:
         whole = lambda: self._workload.finished(run, outcome, shown_before=shown_before)  # noqa: E731
         return _attempted("finished", run, whole, _attempted("plain end", run, plain, _unchanged))
 
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:
+        """See `Workload`."""
+        try:
+            return self._workload.to_zip(run, outcome)
+        except _NOT_THE_JOBS_FAULT:
+            raise
+        except Exception:  # noqa: BLE001  (told; the job that has ended must not wait for its zip)
+            _tell("zip", run)
+            return None
+
     def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
         """See `Workload`."""
         try:

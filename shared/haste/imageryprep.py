@@ -148,6 +148,10 @@ class Imageryprep:
         """Nothing follows by itself."""
         return None
 
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:  # noqa: ARG002 (HASTE zips models only)
+        """Nothing is zipped."""
+        return None
+
     def _config(self, entity: Entity) -> JsonObject:
         """The container's config with HASTE's own URLs."""
         name = self.record_name(entity)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from shared.errors import Refused
-from shared.haste import container_log, experiment_config, jobs, log_text, paths, records, task_spec
+from shared.haste import artifacts, container_log, experiment_config, jobs, log_text, paths, records, task_spec
 from shared.haste.inference_inputs import config_file_name, inference_inputs
 from shared.haste.status_fields import FAILED, IN_PROGRESS, INFERENCE, QUEUED, STATUS_OF_RESULT
 from shared.haste.workload import (
@@ -153,6 +153,12 @@ class Inference:
     def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:  # noqa: ARG002 (nothing follows inference)
         """Nothing follows by itself."""
         return None
+
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:
+        """The model, after success and failure alike; with its results HASTE zips those of the training."""
+        if outcome.result not in (Result.COMPLETED, Result.FAILED):
+            return None
+        return artifacts.model_to_zip(self._blobs, run, "inferenceOutputPath")
 
     def _results(self, run: Run, outcome: Outcome) -> JsonObject:
         if run.task_id is None or outcome.result is Result.CANCELLED:

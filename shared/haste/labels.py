@@ -1,4 +1,4 @@
-"""Label projects: finding the one of an image layer, and its labels as the GeoJSON that HASTE exports."""
+"""Label projects: finding the one of an image layer, and its labels as the GeoJSON that HASTE exports and trains on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shared.errors import Refused
 from shared.haste import paths, records
 from shared.haste.ids import is_guid
 from shared.haste.workload import Blobs, JsonObject
+from shared.kinds import Entity
 
 
 def find_label_project(blobs: Blobs, project_id: str, layer_id: str, named: str = "") -> JsonObject | None:
@@ -40,6 +41,23 @@ def geojson(label_project: JsonObject) -> JsonObject:
         "name": label_project.get("name"),
         "features": [_feature(label) for label in records.children(label_project, "labels")],
     }
+
+
+def file_name(model: Entity) -> str:
+    """Name of the file with the labels that a model is trained on."""
+    return f"train_labels_{model.entity_id}.geojson"
+
+
+def blob_for_haste(model: Entity) -> str:
+    """Where HASTE keeps that file. Its deletion of a model stops if it is not there, and leaves the rest."""
+    return paths.shared_input(model.project_id, file_name(model))
+
+
+def copy_for_haste(blobs: Blobs, model: Entity, own_copy: str) -> None:
+    """Put the labels that a task has had for itself there. If it had none, HASTE's own app has written these."""
+    content = blobs.read(own_copy)
+    if content is not None:
+        blobs.write(blob_for_haste(model), content)
 
 
 def _feature(label: JsonObject) -> JsonObject:

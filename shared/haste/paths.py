@@ -32,6 +32,11 @@ def model_record(project_id: str, model_id: str) -> str:
     return f"{project_folder(project_id)}/model_{model_id}.json"
 
 
+def artifacts_record(project_id: str, model_id: str) -> str:
+    """Blob name of the ModelArtifacts of a model."""
+    return f"{project_folder(project_id)}/artifacts_model_{model_id}.json"
+
+
 def label_project_prefix(project_id: str) -> str:
     """What the names of all label projects of a project start with. Store nothing else there: HASTE lists it."""
     return f"{project_folder(project_id)}/labels_"

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from shared.errors import Refused
-from shared.haste import container_log, experiment_config, jobs, labels, paths, records, task_spec
+from shared.haste import artifacts, container_log, experiment_config, jobs, labels, paths, records, task_spec
 from shared.haste.event_files import AT_NODE, AT_UPLOADED, EventFiles, Look
 from shared.haste.inference import queue_inference
 from shared.haste.log_text import entry, timestamp
@@ -39,7 +39,7 @@ class Training:
     kind = Kind.TRAINING
 
     def __init__(self, blobs: Blobs, *, image_name: str, isolated: bool = False) -> None:
-        """`isolated`: the labels are written for the task alone, and the record names that blob, not HASTE's own."""
+        """`isolated`: the record names the task's own copy of the labels; HASTE's blob is written at the end."""
         self._blobs = blobs
         self._image_name = image_name
         self._isolated = isolated
@@ -59,12 +59,15 @@ class Training:
         training_inputs(self._blobs, entity)
 
     def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:  # noqa: ARG002 (no URL in these files)
-        """Labels and config go into two blobs each: HASTE's, and the task's own. Inference reads HASTE's config."""
+        """Labels and config go into two blobs each: HASTE's, and the task's own. Inference reads HASTE's config.
+
+        HASTE's labels are read by nobody: isolated, they wait for the end, and a submission costs a call less.
+        """
         assert run.task_id is not None
         inputs = training_inputs(self._blobs, run.entity)
         model_id = run.entity.entity_id
         content = records.dump(labels.geojson(inputs.label_project))
-        labels_file = self._write(run, _labels_file(run.entity), content, for_haste=not self._isolated)
+        labels_file = self._write(run, labels.file_name(run.entity), content, for_haste=not self._isolated)
         config = experiment_config.training_config(
             model_id,
             inputs.imagery,
@@ -145,6 +148,8 @@ class Training:
         Inference is queued only by the change that first shows this run as processed: later ones may find the
         inference itself running or done.
         """
+        if self._isolated and run.task_id is not None:
+            labels.copy_for_haste(self._blobs, run.entity, self._labels_name(run))
         past = self._final_history(run) if outcome.result is Result.COMPLETED else None
         errors = self._errors(run) if outcome.result is Result.FAILED else []
         return self._end(run, outcome, past, errors, shown_before=shown_before)
@@ -187,12 +192,17 @@ class Training:
         model = records.read(self._blobs, self.record_name(run.entity))
         return Kind.INFERENCE if model is not None and _infers_next(model) else None
 
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:
+        """The model, after a failure or a cancel that has left something. After success HASTE waits for inference."""
+        if outcome.result not in (Result.FAILED, Result.CANCELLED) or not self._left_outputs(run):
+            return None
+        return artifacts.model_to_zip(self._blobs, run, "trainingOutputPath")
+
     def _labels_name(self, run: Run) -> str:
         """Blob of the labels that this run trains on."""
-        file_name = _labels_file(run.entity)
         if self._isolated and run.task_id is not None:
-            return paths.task_input(run.entity.project_id, run.task_id, file_name)
-        return paths.shared_input(run.entity.project_id, file_name)
+            return paths.task_input(run.entity.project_id, run.task_id, labels.file_name(run.entity))
+        return labels.blob_for_haste(run.entity)
 
     def _write(self, run: Run, file_name: str, content: bytes, *, for_haste: bool) -> ResourceFile:
         """Write the task's copy, and HASTE's own blob if `for_haste`."""
@@ -200,6 +210,11 @@ class Training:
         if for_haste:
             self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
         return task_spec.write_input(self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content)
+
+    def _left_outputs(self, run: Run) -> bool:
+        """The task has run and left something: more than `inputs/`, which is there before it starts."""
+        folders = ("", "logs/", "checkpoint/") if run.task_id is not None else ()
+        return any(self._blobs.names(f"{_output_path(run)}/{folder}") for folder in folders)
 
     def _final_history(self, run: Run) -> History | None:
         """From the uploaded event file."""
@@ -235,10 +250,6 @@ def _output_path(run: Run) -> str:
 
 def _checkpoint_path(run: Run) -> str:
     return f"{_output_path(run)}/checkpoint"
-
-
-def _labels_file(entity: Entity) -> str:
-    return f"train_labels_{entity.entity_id}.geojson"
 
 
 def _max_epochs(model: JsonObject) -> int:

@@ -185,3 +185,9 @@ class Workload(Protocol):
 
     def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
         """The kind of work to start next for the same project and entity, if any (reads HASTE's record)."""
+
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:
+        """HASTE's record, once it shows this end, if HASTE zips what such a run has left; else None.
+
+        May first write what belongs to a zip's record.
+        """

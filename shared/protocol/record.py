@@ -121,7 +121,8 @@ class Record:
     `reason` says what the job waits for, or why it is where it is; `not_before` is when somebody looks again.
     `waits` counts refusals in a row (back-off). It `stands_aside` if it waits for something else than a place: newer
     jobs need not wait for it. `ending_since` is when the present attempt began to end; `finishing_since` (storage
-    clock) is kept when a record that finishes is written again; `end_was_shown`: HASTE has shown the end once.
+    clock) is kept when a record that finishes is written again; `end_was_shown`: HASTE has shown the end once;
+    `zip_asked`: HASTE's app has been sent its request for a zip.
     `haste_record_gone`: HASTE's record was there and has been deleted. Nobody waits for this request any more: its
     attempt is ended, nothing follows from it, and a record that is made under the same id is not its own.
     """
@@ -146,6 +147,7 @@ class Record:
     stands_aside: bool = False
     end_was_shown: bool = False
     haste_record_gone: bool = False
+    zip_asked: bool = False
 
     @property
     def is_unwanted(self) -> bool:

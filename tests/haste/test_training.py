@@ -21,6 +21,7 @@ IMAGE = "example.azurecr.io/hastetraining:2.0.0"
 RUN = samples.training_run()
 END = TaskEnd(True, 0, None, samples.at("10:01:00"))
 COMPLETED = Outcome(Result.COMPLETED, "Training job completed successfully", END.ended_at)
+LABELS = f"{samples.FOLDER}/train_labels_4821.geojson"
 BASE_WEIGHTS = f"{samples.FOLDER}/trn-11111111-2222-4333-8444-555555555555/checkpoint/last.ckpt"
 
 
@@ -78,12 +79,29 @@ def test_on_shared_pools_the_labels_are_the_tasks_alone_and_the_record_names_the
     isolated = Training(blobs, image_name=IMAGE, isolated=True)
     task = isolated.prepare(RUN, lambda url: url)
     assert task == workload(queued_blobs()).prepare(RUN, lambda url: url)
-    assert f"{samples.FOLDER}/train_labels_4821.geojson" not in blobs.content
+    assert LABELS not in blobs.content
     own = f"{OUTPUT}/inputs/train_labels_4821.geojson"
     assert json.loads(blobs.content[own]) == samples.sample("configs/train_labels.geojson")
     assert samples.CONFIG_NAME in blobs.content, "inference reads it"
     model = isolated.submitted(RUN, samples.at("09:17:01"))(samples.sample("metadata/model.train-queued.json"))
     assert model["labelsUrl"] == blobs.reading_url(own)
+
+
+@pytest.mark.parametrize("result", [Result.COMPLETED, Result.FAILED, Result.CANCELLED])
+def test_at_the_end_they_are_in_haste_s_place_too_for_its_deletion(result: Result) -> None:
+    blobs = queued_blobs()
+    isolated = Training(blobs, image_name=IMAGE, isolated=True)
+    isolated.prepare(RUN, lambda url: url)
+    isolated.finished(RUN, Outcome(result, "The end", END.ended_at))
+    assert json.loads(blobs.content[LABELS]) == samples.sample("configs/train_labels.geojson")
+
+
+def test_a_training_without_a_task_and_one_that_was_taken_over_leave_haste_s_labels_alone() -> None:
+    blobs = queued_blobs()
+    blobs.content[LABELS] = b"of HASTE"
+    for run in (RUN, replace(RUN, task_id=None, job_id=None)):
+        Training(blobs, image_name=IMAGE, isolated=True).finished(run, Outcome(Result.FAILED, "The end", END.ended_at))
+    assert blobs.content[LABELS] == b"of HASTE"
 
 
 def test_a_task_that_was_taken_over_keeps_the_labels_that_the_record_names() -> None:

@@ -45,12 +45,12 @@ class ConditionalBlobs(MemoryBlobs):
 class OneModel:
     """A model that inference follows on; its user, its queues and the timer."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, isolated: bool = False, **options: Any) -> None:
         self.world = SmallWorld(**options)
         kinds = {"layer": "imagelayer.processed", "model": "model.train-queued", "labels": "labelproject.with-labels"}
         self.blobs = ConditionalBlobs(samples.project_blobs(**kinds).content)
         work: dict[Kind, Workload] = {
-            Kind.TRAINING: Training(self.blobs, image_name="image"),
+            Kind.TRAINING: Training(self.blobs, image_name="image", isolated=isolated),
             Kind.INFERENCE: Inference(self.blobs, image_name="image", gdal_translate_params=""),
         }
         records = HasteRecords(self.blobs, self.world.ledger, work)

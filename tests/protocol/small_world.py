@@ -58,6 +58,13 @@ class SmallRecords:
         """See `RecordBlobs`."""
         return self.blobs.get(name)
 
+    def create(self, name: str, content: bytes) -> bool:
+        """See `RecordBlobs`."""
+        if name in self.blobs:
+            return False
+        self.save(name, content)
+        return True
+
     def replace(self, name: str, content: bytes, etag: str) -> str:
         """See `RecordBlobs`."""
         if self.blobs.get(name, (b"", None))[1] != etag:
@@ -118,6 +125,15 @@ class SmallWorkload:
     def follow_up(self, run: Run, outcome: Outcome) -> Kind | None:
         return self._follow_up if outcome.result is Result.COMPLETED else None
 
+    def to_zip(self, run: Run, outcome: Outcome) -> JsonObject | None:
+        """As HASTE: not a training that went well, not an inference that was cancelled; all tasks leave something."""
+        result = Result.COMPLETED if self.kind is Kind.TRAINING else Result.CANCELLED
+        if run.task_id is None or outcome.result in (result, Result.SUPERSEDED):
+            return None
+        found = self._blobs.read_with_etag(self.record_name(run.entity))
+        record = records.parse(found[0]) if found else {}
+        return record if record.get("taskId") == run.task_id else None
+
 
 def _set(**fields: Any) -> Change:
     return lambda record: record | fields
@@ -133,6 +149,17 @@ class OwnQueue:
     def send(self, text: str, visible_after_seconds: int = 0) -> None:
         """See `OwnQueue`."""
         self.messages.append((self._now() + timedelta(seconds=visible_after_seconds), text))
+
+
+class ZipQueue:
+    """HASTE's queue of requests for zips."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def send(self, text: str) -> None:
+        """See `ZipQueue`."""
+        self.messages.append(text)
 
 
 class NoCredentials:
@@ -181,6 +208,7 @@ class SmallWorld:
         self.haste = SmallRecords()
         self.ledger = MemoryLedger(self.clock.now)
         self.own_queue = OwnQueue(self.clock.now)
+        self.zip_queue = ZipQueue()
         self.worker = self.new_worker()
 
     def new_worker(self) -> Worker:
@@ -205,6 +233,7 @@ class SmallWorld:
             placer=Placer(batch, lambda _kind: self.candidates, SharedNames("tenant")),
             tasks=TaskBodies(True, timedelta(hours=1), dict.fromkeys(Kind), lambda _kind: NoCredentials()),
             own_queue=self.stepped("own_queue", self.own_queue),
+            zip_queue=self.stepped("zip_queue", self.zip_queue),
             limits=Limits(timedelta(seconds=60), timedelta(minutes=2), timedelta(minutes=20)),
             recovery=dict.fromkeys(Kind, policy),
             progress_pace=Pace(timedelta(0)),

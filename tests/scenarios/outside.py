@@ -180,6 +180,11 @@ class Haste:
         except ResourceNotFoundError:
             return 0
 
+    def zips_asked(self) -> list[dict[str, Any]]:
+        """The requests for zips that wait for HASTE's queue app."""
+        messages = self.queue(QUEUES["ZIP_QUEUE_NAME"]).peek_messages(32)
+        return [json.loads(message.content) for message in messages]
+
     def is_idle(self) -> bool:
         """No message waits, not even a hidden one."""
         return all(self.depth(name) == 0 for name in WORKER_QUEUES)

@@ -25,7 +25,11 @@ def world(folder: Path) -> dict[str, object]:
     made = default_world(1.0)
     endless = {TRAINING_IMAGE: training_image(folder, HASTE_LOCAL_SECONDS=str(TRAINING_SECONDS))}
     pools = [pool | ({"targetLowPriorityNodes": 1} if pool["id"] == "h100-pool" else {}) for pool in made["pools"]]
-    return made | {"pools": pools, "images": made["images"] | endless}
+    return made | {
+        "pools": pools,
+        "images": made["images"] | endless,
+        "assumptions": {"terminated_task_uploads_outputs": True},
+    }
 
 
 class Cancelled:
@@ -62,6 +66,8 @@ class Cancelled:
             wait_for(lambda model=model: model.record["trainingJob"]["status"] != "InProgress")  # type: ignore[misc]
         for one in (haste, other):
             wait_for(one.is_idle)
+        wait_for(lambda: haste.zips_asked() and not haste.blob_names(haste.own, "active/"))
+        self.zips = [message["modelId"] for one in (haste, other) for message in one.zips_asked()]
 
     def _task(self, model: Model) -> str:
         return str(wait_for(lambda: (model.record["trainingJob"] or {}).get("taskId")))
@@ -86,6 +92,10 @@ def test_the_record_says_cancelled(cancelled: Cancelled, which: str) -> None:
 
 def test_no_task_was_added_for_what_had_none_yet(cancelled: Cancelled) -> None:
     assert cancelled.batch.created(prefix="trn-") == [cancelled.running_task, cancelled.queued_task]
+
+
+def test_a_zip_is_asked_for_of_what_the_running_one_has_left(cancelled: Cancelled) -> None:
+    assert cancelled.zips == [cancelled.running.model_id]
 
 
 def test_a_queued_task_is_ended_and_never_starts(cancelled: Cancelled) -> None:

@@ -164,6 +164,19 @@ def test_all_three_kinds_are_processed(legacy: Legacy) -> None:
     assert {job["jobId"] for job in jobs} == {body_sample("training")["_jobId"]}
 
 
+def test_the_request_for_a_zip_is_haste_s(legacy: Legacy) -> None:
+    haste, model = legacy.hastes[WHOLE_WAY], legacy.model
+    (message,) = wait_for(haste.zips_asked)
+    record = json.loads(
+        haste.data.download_blob(f"{names.partition(model.project_id)}/artifacts_model_{model.model_id}.json").readall()
+    )
+    assert record == message
+    sample = json.loads((SAMPLES / "messages/zip.queued.json").read_text(encoding="utf-8"))
+    ids = {"projectId": model.project_id, "imageLayerId": legacy.layer.layer_id, "modelId": model.model_id}
+    assert {**message, "zipStatusMessage": ""} == {**sample, **ids, "zipStatusMessage": ""}
+    assert message["zipStatusMessage"][33:] == sample["zipStatusMessage"][33:]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_task_body_is_haste_s_but_for_the_listed_differences(legacy: Legacy, kind: str) -> None:
     assert legacy.found(kind) == legacy.expected(kind, DIFFERENCES)

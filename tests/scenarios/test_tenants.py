@@ -87,6 +87,20 @@ def test_both_finish(shared: Shared, tenant: str) -> None:
     assert [task[:4] for task in shared.batch.created(tenant=tenant)] == ["img-", "trn-", "inf-"]
 
 
+@pytest.mark.parametrize("tenant", [A, B])
+def test_haste_is_asked_once_for_a_zip_and_can_delete_the_model(shared: Shared, tenant: str) -> None:
+    haste, model = shared.hastes[tenant], shared.models[tenant]
+    (message,) = wait_for(haste.zips_asked)
+    assert (message["projectId"], message["modelId"], message["zipStatus"]) == (
+        model.project_id,
+        model.model_id,
+        "Queued",
+    )
+    folder = names.partition(model.project_id)
+    files = ("experiment_config_{}.yaml", "train_labels_{}.geojson", "artifacts_model_{}.json")
+    assert {f"{folder}/{file.format(model.model_id)}" for file in files} <= haste.blob_names()
+
+
 @pytest.mark.parametrize(("tenant", "other"), [(A, B), (B, A)])
 def test_nothing_of_one_is_in_the_others_account(shared: Shared, tenant: str, other: str) -> None:
     haste = shared.hastes[tenant]
