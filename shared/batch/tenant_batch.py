@@ -143,9 +143,12 @@ class TenantBatch(AzureBatch):
         self, job_id: str, pool_id: str, priority: int | None, tenant: str | None, account: str | None = None
     ) -> bool:
         """See `BatchService.create_job`. A job with our tenant's name gets our storage account's name, too."""
-        if tenant == self._tenant.name:
-            account = self._tenant.account
-        return super().create_job(job_id, pool_id, priority, tenant, account)
+        is_ours = tenant == self._tenant.name
+        account = self._tenant.account if is_ours else account
+        is_new = super().create_job(job_id, pool_id, priority, tenant, account)
+        if is_new and is_ours:
+            self._ours.add(job_id)
+        return is_new
 
     def enable_job(self, job_id: str) -> None:
         """See `BatchService.enable_job`."""
