@@ -17,6 +17,7 @@ from shared.batch.client import BatchCredential, connect, named_key
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.types import JobState
 from shared.haste.contained import Contained, PlainlyEnding
+from shared.expiring import OldEntries
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
@@ -72,6 +73,7 @@ class App:
     poison_queues: QueueReader
     lease: BlobLease
     past_jobs: PastJobs
+    old_entries: OldEntries
     _kept_house_at: datetime | None = None
 
     def tick(self) -> None:
@@ -107,6 +109,7 @@ class App:
         if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
             return
         self._kept_house_at = now
+        self.old_entries.expire(now)
         with at_most(_MOST_HOUSEKEEPING_SECONDS):
             tenants_jobs = worker.batch.jobs_of(worker.tenant)
             self.past_jobs.claim(worker.batch)
@@ -116,7 +119,7 @@ class App:
             else:  # HASTE's own app and others may use these jobs
                 jobs = {worker.placer.job_id(kind, pool, now) for kind in Kind for pool in settings.pools_for(kind)}
                 sweeping.sweep(worker, readings, sorted(jobs), may_end=False)
-            janitor.tidy(worker, readings, tenants_jobs, self.own_blobs)
+            janitor.tidy(worker, readings, tenants_jobs)
 
 
 @functools.cache
@@ -186,6 +189,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         QueueReader(queues),
         BlobLease(own_blobs, "timer.lease"),
         PastJobs(own_blobs),
+        OldEntries(own_blobs),
     )
 
 

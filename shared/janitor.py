@@ -1,46 +1,30 @@
-"""Keeps house, once every few minutes: Batch jobs that have had their time, HASTE's disabled jobs, old entries.
+"""Keeps house in Batch, once every few minutes: jobs that have had their time, and HASTE's disabled ones.
 
 Bounded: what is left over is done by the next run. Everything here may be repeated and may run beside another timer.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Container, Iterable, Iterator
-from datetime import datetime, timedelta
-from typing import Protocol
+from collections.abc import Container, Iterable
+from datetime import datetime
 
 import structlog
 
 from shared import job_ends
 from shared.batch.types import JobState, JobView, TaskView
-from shared.errors import Conflict, JobOver, WorkerError
+from shared.errors import JobOver, WorkerError
 from shared.job_ends import Fate
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
 from shared.readings import Readings
-from shared.storage.blob_container import Version
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
-MOST_DELETIONS = 100
 MOST_JOBS = 100
-#: Ends and cancels: 7 days for a message, 7 for its poison copy, 1 to spare. Rejected messages: for an operator.
-KEPT = {"done/": timedelta(days=15), "rejected/": timedelta(days=30)}
 
 
-class OldBlobs(Protocol):
-    """The worker's container, as far as old entries go."""
-
-    def list_with_metadata(self, prefix: str) -> Iterator[tuple[str, dict[str, str], Version]]:
-        """Name, metadata and version of every blob below `prefix`."""
-
-    def delete(self, name: str, etag: str) -> None:
-        """Delete exactly this version. Raises Conflict."""
-
-
-def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView], blobs: OldBlobs) -> None:
+def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView]) -> None:
     """`jobs` are this tenant's own, as `BatchService.jobs_of` lists them. Tasks are read as `readings` has them."""
     own = {job.job_id: job for job in jobs}
     live = worker.ledger.live()
@@ -50,7 +34,6 @@ def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView], blobs: Old
     else:  # a task id that is freed could be used again by the record that does not name it
         log.warning("old Batch jobs are kept: a record stands still that does not name its own")
     _look_at_live_jobs(worker, readings, live, own)
-    _expire(blobs, worker.now())
 
 
 def _end_old_jobs(worker: Worker, readings: Readings, unnamed: Iterable[JobView]) -> None:
@@ -58,7 +41,7 @@ def _end_old_jobs(worker: Worker, readings: Readings, unnamed: Iterable[JobView]
     old = [job for job in unnamed if job_ends.has_had_its_time(job, now)]
     for job in old[:MOST_JOBS]:
         try:
-            verdict = job_ends.judge(job, list(readings.tasks(job.job_id).values()), now)
+            verdict = job_ends.judge(job, _tasks_to_judge(worker, readings, job, now), now)
             if verdict.fate is Fate.END:
                 worker.batch.terminate_job(job.job_id)
             elif verdict.fate is Fate.DELETE:
@@ -71,6 +54,13 @@ def _end_old_jobs(worker: Worker, readings: Readings, unnamed: Iterable[JobView]
         log.info("Batch job of an earlier week", batch_job=job.job_id, fate=verdict.fate, why=verdict.why)
 
 
+def _tasks_to_judge(worker: Worker, readings: Readings, job: JobView, now: datetime) -> list[TaskView]:
+    """All that a job has held in its week are asked for once, before it is deleted."""
+    if job.state is not JobState.OVER:
+        return list(readings.live_tasks(job.job_id).values())
+    return worker.batch.tasks(job.job_id) if job_ends.asks_for_ended_tasks(job, now) else []
+
+
 def _look_at_live_jobs(worker: Worker, readings: Readings, live: Iterable[LiveSummary], own: Container[str]) -> None:
     """Each job that holds a task of a live record: has HASTE disabled it, and has the task completed days ago?"""
     by_job: dict[str, dict[str, LiveSummary]] = {}
@@ -79,7 +69,8 @@ def _look_at_live_jobs(worker: Worker, readings: Readings, live: Iterable[LiveSu
             by_job.setdefault(one.job_id, {})[one.task_id] = one
     for job_id, named in list(by_job.items())[:MOST_JOBS]:
         try:
-            ours = [task for task in readings.tasks(job_id).values() if task.task_id in named]
+            found = [readings.listed(job_id, task_id) for task_id in named]
+            ours = [task for task in found if task is not None]
             if job_id not in own:
                 _enable_if_hastes(worker, job_id, ours)
         except WorkerError as error:
@@ -105,17 +96,3 @@ def _enable_if_hastes(worker: Worker, job_id: str, ours: Iterable[TaskView]) -> 
     if job.tenant is None and job.state is JobState.DISABLED:
         worker.batch.enable_job(job_id)
         log.warning("disabled Batch job enabled again: it holds a live task of ours", batch_job=job_id)
-
-
-def _expire(blobs: OldBlobs, now: datetime) -> None:
-    deleted = 0
-    for prefix, kept in KEPT.items():
-        for name, _metadata, version in blobs.list_with_metadata(prefix):
-            if now - version.written_at <= kept:
-                continue
-            if deleted == MOST_DELETIONS:
-                log.info("old entries left to the next run", prefix=prefix)
-                return
-            with contextlib.suppress(Conflict):  # somebody else deleted it
-                blobs.delete(name, version)
-            deleted += 1

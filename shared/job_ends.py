@@ -51,8 +51,13 @@ def has_had_its_time(job: JobView, now: datetime) -> bool:
     return bool(weeks) and now >= max(weeks) + _WEEK + WEEK_OVER_FOR
 
 
+def asks_for_ended_tasks(job: JobView, now: datetime) -> bool:
+    """Whether the verdict depends on tasks that have ended: never of a job that is open, or ended lately itself."""
+    return job.state is JobState.OVER and job.ended_at is not None and now - job.ended_at >= KEPT_AFTER_LAST_ATTEMPT
+
+
 def judge(job: JobView, tasks: Sequence[TaskView], now: datetime) -> Verdict:
-    """The fate of a job that has had its time and that no live record names. `tasks` are all that Batch lists in it."""
+    """The fate of a job that has had its time and that no live record names. `tasks` are its live ones, or all."""
     if job.state is not JobState.OVER:
         if any(task.state != "completed" for task in tasks):
             return Verdict(Fate.KEEP, "it holds a task that has not ended")

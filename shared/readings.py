@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from shared import recovery
+from shared.admission import LIVE_STATES
 from shared.batch.types import JobState, NodeView, PoolCounts, TaskView
 from shared.errors import JobOver, WorkerError
 from shared.ledger.port import Listing, LiveSummary
@@ -20,6 +21,8 @@ from shared.worker import Worker
 _COUNTS_LAG = timedelta(seconds=10)
 #: A handler that lists nothing asks for so many tasks one by one, to learn whether they take a slot still.
 _MOST_LOOKED_UP = 5
+#: If more tasks than this have left a job's list of live ones at once, the whole job is listed instead.
+_MOST_ENDS_ASKED_FOR = 5
 
 
 class Readings:
@@ -35,6 +38,7 @@ class Readings:
         self._notes: PoolNotes | None = None
         self._looked_at: dict[str, bool] = {}
         self._tasks: dict[str, dict[str, TaskView] | WorkerError] = {}
+        self._ends: dict[tuple[str, str], TaskView | WorkerError | None] = {}
         self._nodes: dict[str, dict[str, NodeView] | None] = {}
         self._counts: PoolReading | None = None
         self._pools: PoolReading | None = None
@@ -51,27 +55,55 @@ class Readings:
 
         A task that is queued in a job that is over stays queued for ever: that is JobOver too.
         """
-        task = self._task(job_id, task_id)
+        task = self.listed(job_id, task_id)
         if task is not None and task.state == "active" and self._is_over(job_id):
             raise JobOver(f"{job_id} is over with the task still queued")
         return task
 
-    def _task(self, job_id: str, task_id: str) -> TaskView | None:
+    def listed(self, job_id: str, task_id: str) -> TaskView | None:
+        """The same, whatever has become of the job: what Batch lists, ended tasks included."""
         if not self._by_list:
             return self._batch.task(job_id, task_id)
-        return self.tasks(job_id).get(task_id)
+        return self.live_tasks(job_id).get(task_id) or self._ended(job_id, task_id)
 
-    def tasks(self, job_id: str) -> Mapping[str, TaskView]:
-        """The tasks of a job by id, as they were when first asked for. Raises JobOver, Transient or NeedsOperator."""
+    def live_tasks(self, job_id: str) -> Mapping[str, TaskView]:
+        """The tasks of a job that had not completed when this was first asked. Raises JobOver, Transient or others."""
         if job_id not in self._tasks:
             try:
-                self._tasks[job_id] = {task.task_id: task for task in self._batch.tasks(job_id)}
+                self._tasks[job_id] = {task.task_id: task for task in self._batch.live_tasks(job_id)}
             except WorkerError as error:
                 self._tasks[job_id] = error
         tasks = self._tasks[job_id]
         if isinstance(tasks, WorkerError):
             raise tasks
         return tasks
+
+    def _ended(self, job_id: str, task_id: str) -> TaskView | None:
+        """A task that is not among the live ones: it has completed, or is not in Batch; each is asked for once."""
+        if (job_id, task_id) not in self._ends:
+            self._ask_for_ends(job_id, task_id)
+        found = self._ends[job_id, task_id]
+        if isinstance(found, WorkerError):
+            raise found
+        return found
+
+    def _ask_for_ends(self, job_id: str, task_id: str) -> None:
+        """For this task alone; for all of the job's that are missed if they are many."""
+        named = {
+            one.task_id for one in self.live() if one.job_id == job_id and one.state in LIVE_STATES and one.task_id
+        }
+        missed = named - self.live_tasks(job_id).keys()
+        asked = {task_id} if len(missed) <= _MOST_ENDS_ASKED_FOR else missed | {task_id}
+        found: dict[str, TaskView | None] = {}
+        try:
+            if len(asked) == 1:
+                found[task_id] = self._batch.task(job_id, task_id)
+            else:
+                found |= {task.task_id: task for task in self._batch.tasks(job_id)}
+        except WorkerError as error:
+            self._ends |= {(job_id, one): error for one in asked}
+        else:
+            self._ends |= {(job_id, one): found.get(one) for one in asked}
 
     def calm_task(self, job_id: str, task_id: str, pool_id: str) -> TaskView | None:
         """The task if nothing about it or its node gives reason to look closer; None otherwise."""
@@ -140,7 +172,7 @@ class Readings:
             if one.state is not State.PLACED or one.pool_id != pool_id or not (one.job_id and one.task_id):
                 continue
             try:
-                task = self._task(one.job_id, one.task_id)
+                task = self.listed(one.job_id, one.task_id)
             except WorkerError:
                 continue
             if task is not None:
@@ -155,15 +187,15 @@ class Readings:
     def _is_on_its_way(self, one: LiveSummary) -> bool:
         if one.state is not State.PLACED or one.is_running or not (one.job_id and one.task_id and one.pool_id):
             return False
-        if self._by_list:
-            listed = self._tasks.get(one.job_id)
-            return not isinstance(listed, dict) or self._takes_a_slot(listed.get(one.task_id))
-        counts = self.counts(one.pool_id)
-        if counts is None or counts.idle == 0 or self._looked_up >= _MOST_LOOKED_UP:
-            return True  # that it takes a slot changes nothing, or must be assumed
-        self._looked_up += 1
+        if self._by_list and not isinstance(self._tasks.get(one.job_id), dict):
+            return True  # not listed yet, or not readable
+        if not self._by_list:
+            counts = self.counts(one.pool_id)
+            if counts is None or counts.idle == 0 or self._looked_up >= _MOST_LOOKED_UP:
+                return True  # that it takes a slot changes nothing, or must be assumed
+            self._looked_up += 1
         try:
-            return self._takes_a_slot(self._batch.task(one.job_id, one.task_id))
+            return self._takes_a_slot(self.listed(one.job_id, one.task_id))
         except WorkerError:
             return True
 

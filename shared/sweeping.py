@@ -30,7 +30,7 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
     live: list[tuple[str, str]] = []
     for job_id in job_ids:
         try:
-            tasks = readings.tasks(job_id)
+            tasks = readings.live_tasks(job_id)
         except JobOver:
             continue
         except WorkerError as error:
@@ -39,7 +39,7 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
         live += [
             (job_id, task.task_id)
             for task in tasks.values()
-            if task.state != "completed" and task.created_at and task.created_at < old and _is_ours(task.task_id)
+            if task.created_at and task.created_at < old and _is_ours(task.task_id)
         ]
     if not live:
         return []

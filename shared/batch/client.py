@@ -131,9 +131,16 @@ class AzureBatch:
         task = self._found(lambda: self._client.get_task(job_id, task_id, select=["id", "outputFiles"]))
         return None if task is None else read.output_containers(task)
 
+    def live_tasks(self, job_id: str) -> list[TaskView]:
+        """See `BatchService.live_tasks`."""
+        return self._tasks(job_id, "state ne 'completed'")
+
     def tasks(self, job_id: str) -> list[TaskView]:
         """See `BatchService.tasks`."""
-        listed = self._found(lambda: list(self._client.list_tasks(job_id, select=_TASK_FIELDS)))
+        return self._tasks(job_id)
+
+    def _tasks(self, job_id: str, condition: str | None = None) -> list[TaskView]:
+        listed = self._found(lambda: list(self._client.list_tasks(job_id, filter=condition, select=_TASK_FIELDS)))
         if listed is None:
             raise JobOver(job_id)
         return [read.task(task) for task in listed]

@@ -185,6 +185,11 @@ class TenantBatch(AzureBatch):
         self._check(job_id)
         return super().tasks(job_id)
 
+    def live_tasks(self, job_id: str) -> list[TaskView]:
+        """See `BatchService.live_tasks`."""
+        self._check(job_id)
+        return super().live_tasks(job_id)
+
     def terminate_task(self, job_id: str, task_id: str) -> None:
         """See `BatchService.terminate_task`."""
         self._check(job_id, task_id)

@@ -168,8 +168,11 @@ class BatchService(Protocol):
     def task(self, job_id: str, task_id: str) -> TaskView | None:
         """One task; None if Batch does not list it. Raises JobOver if the job is gone."""
 
+    def live_tasks(self, job_id: str) -> list[TaskView]:
+        """The tasks of a job that have not completed. Raises JobOver if the job is gone."""
+
     def tasks(self, job_id: str) -> list[TaskView]:
-        """All tasks of a job. Raises JobOver if the job is gone."""
+        """All tasks of a job: in a week they become thousands. Raises JobOver if the job is gone."""
 
     def terminate_task(self, job_id: str, task_id: str) -> None:
         """End a task; success if it is completed or absent."""

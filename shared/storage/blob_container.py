@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from azure.core import MatchConditions
-from azure.storage.blob import BlobLeaseClient, BlobPrefix, ContainerClient
+from azure.storage.blob import BlobLeaseClient, BlobPrefix, BlobProperties, ContainerClient
 
 from shared.errors import Conflict
 from shared.storage.failures import allowing, told
@@ -38,6 +38,16 @@ class Version(str):
         version = super().__new__(cls, etag)
         version.written_at = written_at
         return version
+
+
+def _version_listed(blob: BlobProperties) -> Version:
+    # lists show ETags without the quotes that conditions are written with
+    return Version(f'"{str(blob.etag).strip(chr(34))}"', blob.last_modified)
+
+
+def _is_directory(blob: BlobProperties) -> bool:
+    """With a hierarchical namespace lists show directories too; they hold nothing, and most cannot be deleted."""
+    return any(key.lower() == "hdi_isfolder" for key in blob.metadata or {})
 
 
 class BlobContainer:
@@ -172,9 +182,18 @@ class BlobContainer:
         """Name, metadata and version of every blob below `prefix`, in name order; one call per 5,000 blobs."""
         with told(f"list {self._named(prefix)}"):
             for blob in self._client.list_blobs(name_starts_with=prefix, include=["metadata"]):
-                # lists show ETags without the quotes that conditions are written with
-                version = Version(f'"{str(blob.etag).strip(chr(34))}"', blob.last_modified)
-                yield str(blob.name), dict(blob.metadata or {}), version
+                if not _is_directory(blob):
+                    yield str(blob.name), dict(blob.metadata or {}), _version_listed(blob)
+
+    def page(self, prefix: str, token: str | None) -> tuple[list[tuple[str, Version]], str | None]:
+        """Names and versions of up to 5,000 blobs below `prefix`, in name order, and the token of the next page.
+
+        A token stays good; None begins, and ends, the list.
+        """
+        with told(f"list {self._named(prefix)}"):
+            pages: Any = self._client.list_blobs(name_starts_with=prefix, include=["metadata"]).by_page(token)
+            found = [(str(blob.name), _version_listed(blob)) for blob in next(pages) if not _is_directory(blob)]
+        return found, pages.continuation_token or None
 
     def _named(self, name: str) -> str:
         return f"{self._client.container_name}/{name}"

@@ -21,6 +21,7 @@ CALLS: dict[str, Callable[[TenantBatch, str], Any]] = {
     "create_task": lambda batch, job: batch.create_task(job, body("trn-1")),
     "spend_task_id": lambda batch, job: batch.spend_task_id(job, "trn-1"),
     "task": lambda batch, job: batch.task(job, "trn-1"),
+    "live_tasks": lambda batch, job: batch.live_tasks(job),
     "tasks": lambda batch, job: batch.tasks(job),
     "terminate_task": lambda batch, job: batch.terminate_task(job, "trn-1"),
     "delete_stuck_task": lambda batch, job: batch.delete_stuck_task(job, "trn-1"),

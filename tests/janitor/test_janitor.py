@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from structlog.testing import capture_logs
 from shared import janitor
 from shared.protocol.record import State
 from shared.readings import Readings
-from shared.storage.blob_container import Version
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.protocol.test_adopting import body
@@ -28,21 +25,11 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
     return PassingWaits.installed(monkeypatch)
 
 
-class NoBlobs:
-    """Nothing to expire."""
-
-    def list_with_metadata(self, prefix: str) -> Iterator[tuple[str, dict[str, str], Version]]:
-        return iter(())
-
-    def delete(self, name: str, etag: str) -> None:
-        raise AssertionError(name)
-
-
 def tidy(story: Story) -> list[dict[str, Any]]:
     """One run, and a while for Batch to do what it was asked for. The lines that were logged."""
     with capture_logs() as logs:
         readings = Readings(story.worker, by_list=True)
-        janitor.tidy(story.worker, readings, story.worker.batch.jobs_of("tenant"), NoBlobs())
+        janitor.tidy(story.worker, readings, story.worker.batch.jobs_of("tenant"))
     story.world.batch_world.advance(10)
     return [dict(line) for line in logs]
 
@@ -232,6 +219,5 @@ def test_a_task_that_completed_days_ago_and_was_not_reconciled_is_told() -> None
 def test_a_run_with_nothing_to_do_asks_little() -> None:
     story = Story()
     before = len(story.events("request"))
-    janitor.tidy(story.worker, Readings(story.worker, by_list=True), (), NoBlobs())
+    janitor.tidy(story.worker, Readings(story.worker, by_list=True), ())
     assert len(story.events("request")) == before
-    assert janitor.KEPT["done/"] == timedelta(days=15)

@@ -95,7 +95,7 @@ def test_what_has_ended_since_the_tasks_were_listed_is_no_orphan() -> None:
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
     readings = Readings(story.worker, by_list=True)
-    readings.tasks(job)
+    readings.live_tasks(job)
     for task in (ORPHAN, story.task_id()):
         story.world.runner.finish(job, task, 0)
     story.world.batch_world.tick()
@@ -153,7 +153,7 @@ def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkey
     story, job = with_tasks(ORPHAN)
     story.world.batch_world.advance(HALF_AN_HOUR)
     order: list[str] = []
-    real_live, real_tasks = story.world.ledger.live, story.worker.batch.tasks
+    real_live, real_tasks = story.world.ledger.live, story.worker.batch.live_tasks
 
     def live() -> Any:
         order.append("ledger")
@@ -164,6 +164,6 @@ def test_a_task_placed_between_the_two_lists_is_never_taken_for_an_orphan(monkey
         return real_tasks(job_id)
 
     monkeypatch.setattr(story.world.ledger, "live", live)
-    monkeypatch.setattr(story.worker.batch, "tasks", tasks)
+    monkeypatch.setattr(story.worker.batch, "live_tasks", tasks)
     swept(story, [job, "gone"], may_end=False)
     assert order == ["tasks", "tasks", "ledger"]

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from shared import retry
 from shared.app import App
 from shared.errors import Transient
+from shared.expiring import OldEntries
 from shared.kinds import Kind
 from shared.settings import load_settings
+from shared.storage.blob_container import Version
 from tests.batch.passing_waits import PassingWaits
-from tests.janitor.test_janitor import NoBlobs
 from tests.protocol.story import Story
 from tests.recovery.trainings import Trainings, pool
 from tests.settings.test_settings import SHARED
@@ -54,11 +55,20 @@ class Lease:
         return self._is_ours
 
 
+class NoBlobs:
+    """Nothing to expire."""
+
+    def page(self, _prefix: str, _token: str | None) -> tuple[list[tuple[str, Version]], str | None]:
+        return [], None
+
+    def delete(self, name: str, etag: str) -> None:
+        raise AssertionError(name)
+
+
 def app_of(story: Story, queues: Queues, lease: Lease | None = None) -> App:
-    parts: dict[str, Any] = {"haste_blobs": NoBlobs(), "own_blobs": NoBlobs(), "rejected": story.kept.rejected()}
-    return App(
-        load_settings(SHARED), story.worker, poison_queues=cast(Any, queues), lease=cast(Any, lease or Lease()), **parts
-    )
+    parts: dict[str, Any] = {"haste_blobs": None, "own_blobs": None, "rejected": story.kept.rejected()}
+    parts |= {"poison_queues": queues, "lease": lease or Lease(), "old_entries": OldEntries(NoBlobs())}
+    return App(load_settings(SHARED), story.worker, **parts)
 
 
 def ended_task() -> Story:
