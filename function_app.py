@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import azure.functions as func
 
 from shared import handling, health
@@ -16,7 +14,7 @@ app = func.FunctionApp(http_auth_level=func.AuthLevel.FUNCTION)
 
 
 def _message(queue_name: str, msg: func.QueueMessage) -> QueueMessage:
-    return QueueMessage(queue_name, str(msg.id), msg.insertion_time or datetime.now(UTC), msg.get_body())
+    return QueueMessage(queue_name, str(msg.id), msg.insertion_time or get_app().worker.now(), msg.get_body())
 
 
 def _haste_message(kind: Kind, msg: func.QueueMessage) -> None:

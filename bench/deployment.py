@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -49,6 +50,8 @@ class Deployment:
 
     pools: list[dict[str, Any]]
     settings: dict[str, str] = field(default_factory=dict)
+    host_ahead: timedelta = timedelta()
+    """how far the clock of the processes' machines is ahead of that of the services"""
 
     def __post_init__(self) -> None:
         self.clock = ManualClock()
@@ -75,10 +78,13 @@ class Deployment:
             patches.enter_context(mock.patch.object(accounts, "DefaultAzureCredential", _Token))
             patches.enter_context(mock.patch.object(wiring, "connect", self._connect))
             patches.enter_context(mock.patch.object(logs, "configure", lambda: None))
-            return wiring.build(load_settings(_settings(pool_ids) | self.settings), self.clock.now)
+            return wiring.build(load_settings(_settings(pool_ids) | self.settings), self._host_now)
 
-    def _connect(self, endpoint: str, credential: Any) -> Any:
-        return connect(endpoint, credential, transport=self.transport)
+    def _host_now(self) -> datetime:
+        return self.clock.now() + self.host_ahead
+
+    def _connect(self, endpoint: str, credential: Any, **options: Any) -> Any:
+        return connect(endpoint, credential, transport=self.transport, **options)
 
     # --- HASTE's side, not counted
 

@@ -33,6 +33,7 @@ from shared.readings import Readings
 from shared.recovery import Policy
 from shared.rejected import Rejected
 from shared.retry import at_most
+from shared.service_clock import ServiceClock
 from shared.settings import Settings, load_settings
 from shared.showing import HasteRecords
 from shared.storage import accounts
@@ -129,18 +130,25 @@ def get_app() -> App:
 
 
 def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> App:
-    """Make the worker for these settings."""
+    """Make the worker for these settings. `now` is this machine's clock, which decides nothing (`ServiceClock`)."""
     logs.configure()
     haste_client = accounts.haste_container(settings)
-    reading_urls = ReadingUrls(haste_client, settings.storage_account, settings.blob_container_read_policy, now)
+    storage_clock = ServiceClock(now)
+    batch_clock = ServiceClock(storage_clock.now)
+    reading_urls = ReadingUrls(
+        haste_client, settings.storage_account, settings.blob_container_read_policy, storage_clock.now
+    )
     haste_blobs = HasteContainer(haste_client, reading_urls)
-    own_blobs = BlobContainer(accounts.worker_container(settings))
+    own_blobs = BlobContainer(accounts.worker_container(settings, raw_response_hook=storage_clock.heard))
     own_blobs.ensure()
     queues = accounts.queues(settings)
     ledger = BlobLedger(own_blobs)
     workloads = _workloads(settings, haste_blobs)
-    client = connect(settings.azure_batch_url, _batch_credential(settings))
-    batch = TenantBatch(client, _tenant(settings, lambda job_id: ledger.live().tasks_in(job_id), now))
+    credential = _batch_credential(settings)
+    batch = TenantBatch(
+        connect(settings.azure_batch_url, credential, raw_response_hook=batch_clock.heard),
+        _tenant(settings, lambda job_id: ledger.live().tasks_in(job_id), batch_clock.now),
+    )
     worker = Worker(
         tenant=settings.worker_tenant,
         ledger=ledger,
@@ -152,7 +160,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             isolated=settings.shared_mode,
             retention_time=settings.task_retention,
             max_run={kind: settings.max_run(kind) for kind in Kind},
-            transfer=_transfer(settings, now),
+            transfer=_transfer(settings, storage_clock.now),
         ),
         own_queue=WorkerQueue(queues, settings.worker_queue_name),
         zip_queue=WorkerQueue(queues, settings.zip_queue_name, HASTE_SECONDS_TO_LIVE),
@@ -178,7 +186,8 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         pool_pace=Pace(_LOOK_AT_POOLS_EVERY),
         notes=BlobNotes(own_blobs),
         managed_pools=_managed_pools(settings),
-        now=now,
+        now=storage_clock.now,
+        batch_now=batch_clock.now,
     )
     return App(
         settings,

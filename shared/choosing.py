@@ -30,7 +30,7 @@ def choose(
     to go where this one would. A job that moved for nothing would lose its place in the queue.
     `closed` are pools where the job could not be placed a moment ago, and why: they come last.
     """
-    kind, now = record.entity.kind, worker.now()
+    kind, now = record.entity.kind, worker.batch_now()
     policy = worker.recovery[kind]
     candidates = list(worker.placer.candidates(kind))
     if but is not None and but not in candidates:
@@ -44,7 +44,7 @@ def choose(
         taken = taken + Counter(dict.fromkeys(candidates, readings.on_their_way()))
     around = Circumstances(
         at=now,
-        avoid=readings.notes().avoid(now) | avoid,
+        avoid=readings.notes().avoid(worker.now()) | avoid,
         taken=taken,
         fresh_for=policy.pool_cool_down,
     )

@@ -101,7 +101,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         case Do.END:
             assert step.end_reason is not None
             if task is not None and seen is Seen.ENDED_OTHERWISE:
-                record = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.now())
+                record = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
             return submitting.end(worker, replace(version, record=record), step.end_reason, step.why)
         case Do.CREATE_TASK:
             return submitting.submit(worker, version)
@@ -194,17 +194,17 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     record = version.record
     assert record.placement is not None
     nodes = readings.nodes_if_suspect(record.placement.pool_id, task)
-    why = recovery.find_loss(record, task, nodes, worker.now())
+    why = recovery.find_loss(record, task, nodes, worker.batch_now())
     if why is not None:
         log.warning("preempted", why=why)
-        lost = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.now())
+        lost = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
         return worker.ledger.replace(version, replace(lost, reason=why))
     run = recovery.latest_run(record, task)
     if task.state != "running" or run is None or run == record.node_run:
         return version
     if recovery.was_interrupted_unseen(record, run):
         log.warning("was interrupted and runs again", since=run.started_at.isoformat())
-        record = recovery.with_loss_of(record, record.node_run, worker.now())
+        record = recovery.with_loss_of(record, record.node_run, worker.batch_now())
         sentence = f"{recovery.told_interruption(record)}, running again"
         note = worker.workloads[record.entity.kind].noted(record.run(), sentence, worker.now())
         worker.haste.show_progress(record, note)
@@ -215,7 +215,7 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
 
 def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -> Verdict:
     """Whether a live attempt should go on where it is."""
-    policy, now = _policy(worker, record), worker.now()
+    policy, now = _policy(worker, record), worker.batch_now()
     candidates = worker.placer.candidates(record.entity.kind)
     if recovery.credentials_run_out(record, task, policy, now):
         return Verdict(EndReason.MOVE, "its run has begun so late, if at all, that its credentials could end first")
@@ -293,7 +293,7 @@ def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: 
 def _finish_real(worker: Worker, version: Versioned, task: TaskView) -> Versioned:
     """The task ended by itself: what that amounts to is judged by the results it left."""
     record = version.record
-    end = TaskEnd(task.succeeded, task.exit_code, task.failure_code, task.ended_at or worker.now())
+    end = TaskEnd(task.succeeded, task.exit_code, task.failure_code, task.ended_at or worker.batch_now())
     outcome = worker.workloads[record.entity.kind].outcome(record.run(), end)
     log.info("ended", result=outcome.result, exit_code=task.exit_code, failure=task.failure_code)
     return _store_outcome(worker, version, outcome)

@@ -37,7 +37,7 @@ def tidy(worker: Worker, readings: Readings, jobs: Iterable[JobView]) -> None:
 
 
 def _end_old_jobs(worker: Worker, readings: Readings, unnamed: Iterable[JobView]) -> None:
-    now = worker.now()
+    now = worker.batch_now()
     old = [job for job in unnamed if job_ends.has_had_its_time(job, now)]
     for job in old[:MOST_JOBS]:
         try:
@@ -77,7 +77,7 @@ def _look_at_live_jobs(worker: Worker, readings: Readings, live: Iterable[LiveSu
             log.warning("Batch job not looked at", batch_job=job_id, error=str(error))
             continue
         for task in ours:
-            if job_ends.is_reconciled_late(task, worker.now()):
+            if job_ends.is_reconciled_late(task, worker.batch_now()):
                 assert task.ended_at is not None
                 log.error(
                     "completed task not reconciled; Batch forgets it after 7 days",

@@ -59,7 +59,7 @@ def blame(worker: Worker, record: Record, task: TaskView, readings: Readings) ->
 
     notes = worker.notes.update(with_failures)
     if not notes.is_black_hole(pool_id, node_id):
-        is_recent = worker.now() - task.ended_at < _JUDGED_AFTER
+        is_recent = worker.batch_now() - task.ended_at < _JUDGED_AFTER
         return Blame.OPEN if is_recent and _has_others(record, pool_id, readings) else Blame.PROGRAM
     _cool_down(worker, pool_id, f"node {node_id[-12:]} fails every task at once")
     if worker.managed_pools is not None:
@@ -139,7 +139,7 @@ def _has_stopped(worker: Worker, view: PoolView) -> bool:
     return (
         view.auto_scales
         and view.auto_scaled_at is not None
-        and (worker.now() - view.auto_scaled_at >= _AUTO_SCALE_STOPPED)
+        and (worker.batch_now() - view.auto_scaled_at >= _AUTO_SCALE_STOPPED)
     )
 
 

@@ -36,7 +36,7 @@ class QueuedTasks:
 
     def is_worth_a_look(self, summary: LiveSummary, task: TaskView) -> bool:
         """Whether to read the record of this task, which is queued and was never interrupted."""
-        now = self._worker.now()
+        now = self._worker.batch_now()
         kind = Kind(summary.key.partition("/")[0])
         policy = self._worker.recovery[kind]
         since = max(filter(None, (task.created_at, task.state_changed_at)), default=now)

@@ -202,7 +202,7 @@ class Readings:
     def _takes_a_slot(self, task: TaskView | None) -> bool:
         if task is None or task.state != "running" or task.started_at is None:
             return task is None or task.state != "completed"
-        return self._worker.now() - task.started_at < _COUNTS_LAG
+        return self._worker.batch_now() - task.started_at < _COUNTS_LAG
 
     def _is_over(self, job_id: str) -> bool:
         if job_id not in self._over:

@@ -40,7 +40,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
     name = task_id(kind, record.request.request_id, record.attempt)
     adopted_job_id = record.request.adopted_job_id if record.is_taken_over else None
     if adopted_job_id is not None:
-        placement = worker.placer.adopted(adopted_job_id, name, worker.now())
+        placement = worker.placer.adopted(adopted_job_id, name, worker.batch_now())
     else:
         try:
             worker.workloads[kind].check(record.entity)
@@ -119,7 +119,7 @@ def make_sure_of_job(
     """The placement by a decision; its Batch job takes tasks. Raises JobDisabled, QuotaReached, Refused and others."""
     used = (*record.earlier, record.placement) if record.placement else record.earlier
     gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
-    return worker.placer.place(record.entity.kind, decision, name, worker.now(), used, gone)
+    return worker.placer.place(record.entity.kind, decision, name, worker.batch_now(), used, gone)
 
 
 def submit(worker: Worker, version: Versioned) -> Versioned | None:

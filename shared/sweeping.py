@@ -26,7 +26,7 @@ def sweep(worker: Worker, readings: Readings, job_ids: Iterable[str], *, may_end
     read, or a task that cannot be ended, keeps no other from its turn. The task of a record that stands still is none;
     while such a record does not tell its task, nothing is ended.
     """
-    old = worker.now() - _OLD_ENOUGH
+    old = worker.batch_now() - _OLD_ENOUGH
     live: list[tuple[str, str]] = []
     for job_id in job_ids:
         try:

@@ -66,4 +66,4 @@ def wake(worker: Worker, pool: PoolView) -> None:
 def _has_given_up(worker: Worker, pool: PoolView) -> bool:
     if not pool.resize_error_codes or pool.allocation_changed_at is None:
         return False
-    return worker.now() - pool.allocation_changed_at >= worker.pool_cool_down
+    return worker.batch_now() - pool.allocation_changed_at >= worker.pool_cool_down

@@ -168,6 +168,10 @@ class Worker:
     notes: NotesStore
     managed_pools: ManagedPools | None
     now: Callable[[], datetime]
+    """the time by the storage account's clock, the same for all processes: it dates messages, blobs, and all that the
+    ledger says of times, but for what happens in Batch"""
+    batch_now: Callable[[], datetime]
+    """the time by Batch's clock: it dates tasks, nodes, pools and Batch jobs, and so placements and losses too"""
     file_names: FileNames = field(default_factory=FileNames)
     turn: Turn = field(default_factory=Turn)
     queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from local.batch import admin, auth, routes
 from local.batch.errors import STATUS_AND_TEXT, BatchError
 from local.batch.iso8601 import format_time
+from local.batch.listing import http_date
 from local.batch.request import Call, Json, Request, Response, json_response
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def answer(world: World, request: Request) -> Response:
         code = error.code
         response = error_response(world, request, error)
     response.headers |= {
+        "Date": http_date(world.clock.now()),
         "request-id": str(uuid.UUID(int=world.number())),
         "DataServiceVersion": "3.0",
         "Server": "Microsoft-HTTPAPI/2.0",

@@ -37,9 +37,9 @@ def haste_container(settings: Settings) -> ContainerClient:
     return _blobs(settings).get_container_client(settings.blob_container)
 
 
-def worker_container(settings: Settings) -> ContainerClient:
-    """The worker's own container, in the same account."""
-    return _blobs(settings).get_container_client(settings.worker_container)
+def worker_container(settings: Settings, **options: Any) -> ContainerClient:
+    """The worker's own container, in the same account. `options` are azure-core's own."""
+    return _blobs(settings, **options).get_container_client(settings.worker_container)
 
 
 def queues(settings: Settings) -> QueueServiceClient:
@@ -53,8 +53,8 @@ def delegating_service(settings: Settings, credential: TokenCredential | None = 
     return BlobServiceClient(blob_url, credential or DefaultAzureCredential(), **_PATIENCE)
 
 
-def _blobs(settings: Settings) -> BlobServiceClient:
-    return BlobServiceClient.from_connection_string(_connection_string(settings), **_PATIENCE)
+def _blobs(settings: Settings, **options: Any) -> BlobServiceClient:
+    return BlobServiceClient.from_connection_string(_connection_string(settings), **_PATIENCE, **options)
 
 
 def _connection_string(settings: Settings) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from local.batch import ManualClock, ScriptedRunner, World, WorldConfig
@@ -44,6 +45,16 @@ def test_retention_of_files_and_of_completed_tasks(wire: Wire) -> None:
     assert wire.state() == "completed"
     wire.advance(1)
     assert wire.send("GET", "/jobs/job/tasks/task").refusal == (404, "TaskNotFound")
+
+
+def test_an_answer_is_dated_by_the_worlds_clock(wire: Wire) -> None:
+    """To the second, in HTTP's own words, refusals too."""
+    before = parsedate_to_datetime(wire.send("GET", f"/pools/{POOL}").headers["Date"])
+    wire.advance(3600)
+    for path in (f"/pools/{POOL}", "/pools/none"):
+        dates = wire.send("GET", path).headers.get_all("Date")
+        assert dates is not None and len(dates) == 1
+        assert parsedate_to_datetime(dates[0]) - before == timedelta(hours=1)
 
 
 def test_the_world_shows_the_time_it_was_given() -> None:

@@ -32,6 +32,7 @@ from shared.haste.workload import (
 from shared.kinds import Entity, Kind
 from shared.placement.placer import Placer, SharedNames
 from shared.recovery import Policy
+from shared.service_clock import ServiceClock
 from shared.showing import HasteRecords
 from shared.task_bodies import TaskBodies
 from shared.worker import Limits, Pace, Worker
@@ -194,20 +195,25 @@ class SmallWorld:
     stepped: Callable[[str, Any], Any] = _unstepped
     most_losses: int = 3
     clock: ManualClock = field(default_factory=ManualClock)
+    """Batch's"""
+    ahead: timedelta = timedelta()
+    """how far the storage account's clock is ahead of it"""
 
     def __post_init__(self) -> None:
         self.runner = ScriptedRunner()
         self.batch_world = World.from_json({"pools": copy.deepcopy(self.pools)}, clock=self.clock, runner=self.runner)
         self.batch_world.advance(10)
+        self._batch_clock = ServiceClock(self.now)
         self._client = connect(
             "https://batch.local",
             AzureNamedKeyCredential("localbatch", ACCOUNT_KEY),
             transport=InProcessTransport(self.batch_world),
+            raw_response_hook=self._batch_clock.heard,
         )
         self.account = AzureBatch(self._client)
         self.haste = SmallRecords()
-        self.ledger = MemoryLedger(self.clock.now)
-        self.own_queue = OwnQueue(self.clock.now)
+        self.ledger = MemoryLedger(self.now)
+        self.own_queue = OwnQueue(self.now)
         self.zip_queue = ZipQueue()
         self.worker = self.new_worker()
 
@@ -241,11 +247,16 @@ class SmallWorld:
             pool_pace=Pace(timedelta(minutes=5)),
             notes=self.stepped("notes", MemoryNotes()),
             managed_pools=None,
-            now=self.clock.now,
+            now=self.now,
+            batch_now=self._batch_clock.now,
         )
 
     def _placed_in(self, job_id: str) -> frozenset[str]:
         return self.ledger.live().tasks_in(job_id)
+
+    def now(self) -> datetime:
+        """The time by the storage account's clock."""
+        return self.clock.now() + self.ahead
 
     def save_record(self, entity: Entity, **fields: Any) -> None:
         """What HASTE's API saves: the whole record, without a condition."""

@@ -63,7 +63,7 @@ class Story:
     # --- time
 
     def now(self) -> datetime:
-        return self.world.clock.now()
+        return self.world.now()
 
     def tick(self, after_seconds: float = 30) -> None:
         """Time passes, own messages that are due are delivered, the timer runs."""
