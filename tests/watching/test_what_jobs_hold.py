@@ -304,7 +304,7 @@ def test_what_is_not_the_job_s_fault_decides_nothing(
 ) -> None:
     entity = deployment.train()
     ticks(deployment, 2)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, capture_logs():
         surprise_about(patch, Training, "outcome", entity, error)
         end(deployment)
         for _ in range(3):
