@@ -16,8 +16,8 @@ from shared import janitor, logs, poison, sweeping, watching
 from shared.batch.client import BatchCredential, connect, named_key
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.types import JobState
-from shared.haste.contained import Contained, PlainlyEnding
 from shared.expiring import OldEntries
+from shared.haste.contained import Contained, PlainlyEnding
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training

@@ -39,6 +39,7 @@ from shared.haste import experiment_config
 from shared.kinds import Entity, Kind
 from shared.settings import load_settings
 from shared.storage import blob_container
+from shared.storage.accounts import worker_container
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import OwnQueue
 
@@ -111,10 +112,12 @@ class Deployment:
             settings |= pool_settings(every, every) | {"AZURE_BATCH_ACCOUNT_KEY": ACCOUNT_KEY}
         settings |= {"TITILER_ENDPOINT": "https://localhost/api/titiler/", "WORKER_TENANT": TENANT}
         transport = _Noting(self.batch, self._note_request)
-        patch.setattr(wiring, "connect", lambda *told: connect(*told, transport=transport))
+        patch.setattr(wiring, "connect", lambda *told, **options: connect(*told, **options, transport=transport))
         patch.setattr(logs, "configure", lambda: None)
+        # storage's times, and the dates of its answers, are not Azurite's but the story's
         clock, real = self.clock, blob_container.Version
         patch.setattr(blob_container, "Version", lambda etag, _at: real(etag, clock.now().replace(microsecond=0)))
+        patch.setattr("shared.storage.accounts.worker_container", lambda told, **_hook: worker_container(told))
         built = wiring.build(load_settings(settings), self.clock.now)
         built.worker = dataclasses.replace(built.worker, own_queue=self.own_queue)
         return built

@@ -39,7 +39,10 @@ class Deployment:
         self.blobs = BlobContainer(service.get_container_client("haste-worker"))
         ports = {"ledger": BlobLedger(self.blobs), "notes": BlobNotes(self.blobs)}
         self.story = Story(
-            clock=ManualClock(datetime.now(UTC)), stepped=lambda name, port: ports.get(name, port), **TWO_POOLS
+            clock=ManualClock(datetime.now(UTC)),
+            stepped=lambda name, port: ports.get(name, port),
+            storage=self.account.name,
+            **TWO_POOLS,
         )
         self.story.world.ledger = ports["ledger"]  # type: ignore[assignment]  # where the story looks
         self.settings = {

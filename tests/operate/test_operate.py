@@ -164,11 +164,13 @@ def test_a_batch_job_that_cannot_be_read_is_said_beside_the_rest(deployment: Dep
     story.tick()
     disable(deployment, story.job_id())
     story.fault(operation="get_job", status=403, code="AuthorizationFailure")
-    not_read = f"Batch job {story.job_id()} not read: Azure Batch answered 403 AuthorizationFailure"
-    assert deployment.json("explain", *JOB)["waits_for"] == f"a free node on h100; {not_read}"
+    refused = "Azure Batch answered 403 AuthorizationFailure"
+    (attempt,) = deployment.json("explain", *JOB)["attempts"]
+    assert attempt["in_batch"].startswith(f"not read: {refused}"), "whose the job is comes first"
     status = deployment.json("status")
-    assert [one["state"] for one in status["jobs"]] == ["queued"]
-    assert status["faults"] == [not_read]
+    assert [one["state"] for one in status["jobs"]] == ["placed"]
+    (fault,) = status["faults"]
+    assert fault.startswith(f"Batch job {story.job_id()} not read: {refused}")
 
 
 def test_newer_requests_and_cancels_are_shown(deployment: Deployment) -> None:

@@ -194,6 +194,7 @@ class SmallWorld:
     follow_up: Kind | None = None
     stepped: Callable[[str, Any], Any] = _unstepped
     most_losses: int = 3
+    storage: str = "tenantstorage"
     clock: ManualClock = field(default_factory=ManualClock)
     """Batch's"""
     ahead: timedelta = timedelta()
@@ -221,7 +222,7 @@ class SmallWorld:
         """As a process makes it that has just started: it remembers nothing."""
         ledger = self.stepped("ledger", self.ledger)
         haste = self.stepped("haste", self.haste)
-        tenant = Tenant("tenant", "tenantstorage", self._placed_in, OUTPUT.__eq__, self.clock.now)
+        tenant = Tenant("tenant", self.storage, self._placed_in, OUTPUT.__eq__, self.clock.now)
         batch = self.stepped("batch", TenantBatch(self._client, tenant))
         workloads = {
             Kind.TRAINING: SmallWorkload(Kind.TRAINING, self.haste, self.follow_up),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,8 +14,9 @@ from shared.app import App
 from shared.errors import Transient
 from shared.expiring import OldEntries
 from shared.kinds import Kind
+from shared.past_jobs import PastJobs
 from shared.settings import load_settings
-from shared.storage.blob_container import Version
+from shared.storage.blob_container import BlobContainer, Version
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.recovery.trainings import Trainings, pool
@@ -61,6 +62,9 @@ class NoBlobs:
     def page(self, _prefix: str, _token: str | None) -> tuple[list[tuple[str, Version]], str | None]:
         return [], None
 
+    def list_with_metadata(self, _prefix: str) -> Iterator[Any]:
+        return iter(())
+
     def delete(self, name: str, etag: str) -> None:
         raise AssertionError(name)
 
@@ -68,6 +72,7 @@ class NoBlobs:
 def app_of(story: Story, queues: Queues, lease: Lease | None = None) -> App:
     parts: dict[str, Any] = {"haste_blobs": None, "own_blobs": None, "rejected": story.kept.rejected()}
     parts |= {"poison_queues": queues, "lease": lease or Lease(), "old_entries": OldEntries(NoBlobs())}
+    parts["past_jobs"] = PastJobs(cast(BlobContainer, NoBlobs()))
     return App(load_settings(SHARED), story.worker, **parts)
 
 
