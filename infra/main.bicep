@@ -251,7 +251,7 @@ module package 'modules/packageContainer.bicep' = {
   ]
 }
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = if (empty(logAnalyticsWorkspaceId)) {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = if (empty(logAnalyticsWorkspaceId)) {
   name: '${workerName}-logs'
   location: location
   tags: tags

@@ -61,7 +61,7 @@ resource existingBatchAccount 'Microsoft.Batch/batchAccounts@2025-06-01' existin
   name: existingBatchAccountName
 }
 
-resource registry 'Microsoft.ContainerRegistry/registries@2025-04-01' = if (empty(existingAcrName)) {
+resource registry 'Microsoft.ContainerRegistry/registries@2025-11-01' = if (empty(existingAcrName)) {
   name: acrName
   location: location
   tags: tags

@@ -48,7 +48,7 @@ param settings object
 @description('Resource tags.')
 param tags object = {}
 
-resource storage 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
+resource storage 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
   scope: resourceGroup(storageResourceGroup)
 }

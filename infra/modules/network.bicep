@@ -27,7 +27,7 @@ var networkContributor = subscriptionResourceId(
   '4d97b98b-1d4f-4787-a291-c67834d212e7'
 )
 
-resource network 'Microsoft.Network/virtualNetworks@2025-01-01' = {
+resource network 'Microsoft.Network/virtualNetworks@2026-03-01' = {
   name: name
   location: location
   tags: tags
@@ -42,6 +42,8 @@ resource network 'Microsoft.Network/virtualNetworks@2025-01-01' = {
         name: subnetName
         properties: {
           addressPrefix: addressPrefix
+          // Since API version 2025-07-01 a new subnet is private unless this is said; nodes fetch imagery from the Internet.
+          defaultOutboundAccess: true
           serviceEndpoints: [
             { service: 'Microsoft.Storage' }
           ]

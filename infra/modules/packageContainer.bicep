@@ -6,7 +6,7 @@ param storageAccountName string
 @description('Name of the container.')
 param containerName string
 
-resource account 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 
   resource blobs 'blobServices' existing = {
@@ -14,7 +14,7 @@ resource account 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
   }
 }
 
-resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = {
+resource container 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' = {
   parent: account::blobs
   name: containerName
 }

@@ -18,7 +18,7 @@ param subnetIds string[]
 @description('Resource tags.')
 param tags object = {}
 
-resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
   name: name
   location: location
   tags: tags

@@ -9,7 +9,7 @@ param principalId string
 @description('Ids of the role definitions, without their scope.')
 param roleIds string[]
 
-resource account 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
+resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: storageAccountName
 }
 

@@ -188,6 +188,7 @@ def test_subnets_reach_storage_and_are_for_one_service() -> None:
     assert functions["serviceEndpoints"] == batch["serviceEndpoints"] == [{"service": "Microsoft.Storage"}]
     assert [one["properties"]["serviceName"] for one in functions["delegations"]] == ["Microsoft.App/environments"]
     assert batch["delegations"] == []  # Batch refuses a delegated subnet
+    assert batch["defaultOutboundAccess"] is functions["defaultOutboundAccess"] is True  # else a new one is private
 
 
 def test_the_platform_gives_each_identity_one_right() -> None:

@@ -56,7 +56,7 @@ def _mutate(project: Path, file: str, before: str, after: str) -> None:
         pytest.param(POOL, "vmSize: vmSize", "vmSize: 16", "BCP036", id="wrong-type"),
         pytest.param(SHARED, "    acrName: acrName\n", "", "BCP035", id="missing-parameter"),
         pytest.param(POOL, "pools@2025-06-01", "pools@2099-01-01", "BCP081", id="unknown-api-version"),
-        pytest.param(POOL, "pools@2025-06-01", "pools@2023-05-01", "use-recent-api-versions", id="old-api-version"),
+        pytest.param(POOL, "pools@2025-06-01", "pools@2020-09-01", "use-recent-api-versions", id="old-api-version"),
         pytest.param(
             POOL, "@description('Id of the pool, for", f"{KEY_OUTPUT}@description('Id of the pool, for",
             "outputs-should-not-contain-secrets", id="secret-in-an-output",
