@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, SecretStr
 
+from shared.schedules import check_schedule
+
 _DURATION = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.ASCII)
 _STORAGE_NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
 _BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -202,8 +204,7 @@ def _resource_id(value: str) -> str:
 
 
 def _schedule(value: str) -> str:
-    if len(value.split()) != 6:
-        raise ValueError("must be an NCRONTAB schedule of six fields, such as */30 * * * * *")
+    check_schedule(value)
     return value
 
 
