@@ -40,6 +40,9 @@ _SQUARE = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
 
 
 class _Token:
+    def __init__(self, _client_id: str | None) -> None:
+        pass
+
     def get_token(self, *_scopes: str, **_options: Any) -> AccessToken:
         return AccessToken("token", 4_000_000_000)
 
@@ -75,7 +78,7 @@ class Deployment:
         pool_ids = ",".join(pool["id"] for pool in self.pools)
         with ExitStack() as patches:
             patches.enter_context(mock.patch.dict(accounts._PATIENCE, {"transport": self.storage}))
-            patches.enter_context(mock.patch.object(accounts, "DefaultAzureCredential", _Token))
+            patches.enter_context(mock.patch.object(wiring, "AppIdentity", _Token))
             patches.enter_context(mock.patch.object(wiring, "connect", self._connect))
             patches.enter_context(mock.patch.object(logs, "configure", lambda: None))
             return wiring.build(load_settings(_settings(pool_ids) | self.settings), self._host_now)

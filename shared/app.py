@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from azure.identity import DefaultAzureCredential
 
 from shared import janitor, logs, poison, sweeping, watching
 from shared.batch.client import BatchCredential, connect, named_key
@@ -22,6 +21,7 @@ from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Workload
+from shared.identity import AppIdentity
 from shared.kinds import Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
@@ -144,7 +144,8 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
     queues = accounts.queues(settings)
     ledger = BlobLedger(own_blobs)
     workloads = _workloads(settings, haste_blobs)
-    credential = _batch_credential(settings)
+    identity = AppIdentity(os.environ.get("AZURE_CLIENT_ID"))
+    credential = _batch_credential(settings, identity)
     batch = TenantBatch(
         connect(settings.azure_batch_url, credential, raw_response_hook=batch_clock.heard),
         _tenant(settings, lambda job_id: ledger.live().tasks_in(job_id), batch_clock.now),
@@ -160,7 +161,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             isolated=settings.shared_mode,
             retention_time=settings.task_retention,
             max_run={kind: settings.max_run(kind) for kind in Kind},
-            transfer=_transfer(settings, storage_clock.now),
+            transfer=_transfer(settings, identity, storage_clock.now),
         ),
         own_queue=WorkerQueue(queues, settings.worker_queue_name),
         zip_queue=WorkerQueue(queues, settings.zip_queue_name, HASTE_SECONDS_TO_LIVE),
@@ -220,11 +221,11 @@ def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Worklo
     return {kind: Contained(workload) for kind, workload in kinds.items()}
 
 
-def _batch_credential(settings: Settings) -> BatchCredential:
+def _batch_credential(settings: Settings, identity: AppIdentity) -> BatchCredential:
     key = settings.azure_batch_account_key
     if key is not None:
         return named_key(settings.azure_batch_account_name, key.get_secret_value())
-    return DefaultAzureCredential()
+    return identity
 
 
 def _managed_pools(settings: Settings) -> ManagedPools | None:
@@ -259,15 +260,15 @@ def _job_names(settings: Settings) -> SharedNames | LegacyNames:
     )
 
 
-def _transfer(settings: Settings, now: Callable[[], datetime]) -> Callable[[Kind], Transfer]:
+def _transfer(settings: Settings, identity: AppIdentity, now: Callable[[], datetime]) -> Callable[[Kind], Transfer]:
     """Makes the credentials of one task of a kind."""
     account = settings.storage_account
     container = ContainerAddress(f"{account.blob_url}/{settings.blob_container}")
     output_url = settings.azure_batch_output_container_url
     if not settings.shared_mode:
-        identity = settings.azure_batch_registry_identity_resource_id or ""
-        return lambda _kind: IdentityTransfer(container, output_url, identity)
-    delegation = Delegation(accounts.delegating_service(settings), account.name, container, now)
+        pool_identity = settings.azure_batch_registry_identity_resource_id or ""
+        return lambda _kind: IdentityTransfer(container, output_url, pool_identity)
+    delegation = Delegation(accounts.delegating_service(settings, identity), account.name, container, now)
 
     def sas(kind: Kind) -> Transfer:
         max_run = settings.max_run(kind) or timedelta()

@@ -28,6 +28,7 @@ def choose(
 
     `but` is the pool that a live attempt would leave: it comes last, and jobs that are on their way already are taken
     to go where this one would. A job that moved for nothing would lose its place in the queue.
+    Raises NeedsOperator if a reading that the choice rests on is denied: it is not made blind.
     `closed` are pools where the job could not be placed a moment ago, and why: they come last.
     """
     kind, now = record.entity.kind, worker.batch_now()

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import structlog
 
-from shared import finishing, pool_care, recovery, submitting
+from shared import finishing, operator_waits, pool_care, recovery, submitting
 from shared.batch.types import TaskView
 from shared.choosing import choose
 from shared.errors import JobDisabled, JobOver, NeedsOperator, NotOurs, QuotaReached, Transient, WorkerError
@@ -34,8 +34,6 @@ _BLAMED = {
     Blame.NODE: Seen.ENDED_OTHERWISE,
     Blame.OPEN: Seen.NOT_JUDGED_YET,
 }
-#: What is mended is noticed within this time; what waits costs little.
-_LONGEST_WAIT_FOR_OPERATOR = timedelta(minutes=10)
 _SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
 
 
@@ -54,25 +52,8 @@ def advance(worker: Worker, version: Versioned, readings: Readings) -> None:
             try:
                 current = _STATES[record.state](worker, current, readings)
             except NeedsOperator as fault:
-                _wait_for_operator(worker, record, fault)
+                operator_waits.wait_for_operator(worker, record, fault)
                 return
-
-
-def _wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> None:
-    """The record stays where it is and says what has to be mended. One without a task pauses, like any that waits."""
-    log.error("waits for an operator", error=str(fault))
-    latest = worker.ledger.read(record.entity.key)
-    reason = f"waiting for an operator: {fault}"
-    if latest is None:
-        return
-    waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
-    is_the_one = (waiting.request.request_id, waiting.attempt) == (record.request.request_id, record.attempt)
-    pauses = waiting.state is State.WAITING and is_the_one and not waiting.is_unwanted
-    if pauses:
-        not_before = worker.now() + submitting.pause_after(waiting, _LONGEST_WAIT_FOR_OPERATOR)
-        waiting = replace(waiting, waits=waiting.waits + 1, not_before=not_before, stands_aside=True)
-    if pauses or reason != latest.record.reason:
-        worker.ledger.replace(latest, waiting)
 
 
 def _waiting(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
@@ -181,7 +162,7 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
     except NotOurs:
         raise  # told in the record: no later look finds out more
     except NeedsOperator as error:  # what the task does is not known, so nothing follows from it for the job
-        log.error("waits for an operator", error=str(error))
+        operator_waits.tell(error)
         return Seen.READ_FAILED, None
     seen = recovery.seen(task, _policy(worker, record))
     if seen is Seen.ENDED_BY_ITSELF and task is not None and record.state is State.PLACED:
@@ -216,12 +197,22 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
 def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -> Verdict:
     """Whether a live attempt should go on where it is."""
     policy, now = _policy(worker, record), worker.batch_now()
-    candidates = worker.placer.candidates(record.entity.kind)
     if recovery.credentials_run_out(record, task, policy, now):
         return Verdict(EndReason.MOVE, "its run has begun so late, if at all, that its credentials could end first")
     is_lost = recovery.is_lost(record, task) or recovery.budget_is_spent(record, policy)
     if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
         return Verdict()
+    try:
+        return _judge_elsewhere(worker, record, readings, is_lost=is_lost)
+    except NeedsOperator as fault:  # nothing follows for the job from what is denied
+        reason = operator_waits.tell(fault)
+        return Verdict(None, "" if task.state == "running" else reason)
+
+
+def _judge_elsewhere(worker: Worker, record: Record, readings: Readings, *, is_lost: bool) -> Verdict:
+    """Whether an attempt that is lost, or queued too long, goes where there is room."""
+    policy, now = _policy(worker, record), worker.now()
+    candidates = worker.placer.candidates(record.entity.kind)
     exists = _pool_exists(record, readings)
     closed: dict[str, WorkerError] = {}
     while True:

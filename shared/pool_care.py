@@ -11,9 +11,9 @@ from enum import StrEnum, auto
 
 import structlog
 
-from shared import waking
+from shared import operator_waits, waking
 from shared.batch.types import PoolCounts, PoolView, TaskView
-from shared.errors import Unreadable, WorkerError
+from shared.errors import NeedsOperator, Unreadable, WorkerError
 from shared.placement.pool_notes import QUICK, PoolNotes, QuickFailure
 from shared.protocol.record import Record, State
 from shared.readings import Readings
@@ -112,6 +112,8 @@ def look_at_pools(worker: Worker, readings: Readings) -> None:
     for pool_id in sorted({pool for kind in worker.recovery for pool in worker.placer.candidates(kind)}):
         try:
             _look_at_pool(worker, pool_id, readings)
+        except NeedsOperator as error:
+            operator_waits.tell(error)
         except WorkerError as error:  # one pool must not keep the others from being looked at
             log.warning("pool not looked after", pool=pool_id, error=str(error))
 

@@ -13,7 +13,7 @@ from datetime import datetime
 import structlog
 
 from shared.batch.types import TaskView
-from shared.errors import WorkerError
+from shared.errors import NeedsOperator, WorkerError
 from shared.kinds import Kind
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
@@ -66,7 +66,10 @@ class QueuedTasks:
     def _can_be_helped(self, kind: Kind, summary: LiveSummary, now: datetime) -> bool:
         assert summary.pool_id is not None
         candidates = self._worker.placer.candidates(kind)
-        pools = self._readings.pools().pools
+        try:
+            pools = self._readings.pools().pools
+        except NeedsOperator:  # told when its turn comes, or when the pools are looked after
+            return False
         if pools is not None and summary.pool_id not in pools:
             return self._worker.progress_pace.is_due(f"{summary.task_id} without its pool", now)
         idle = sum(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+
+import structlog
 
 from shared import recovery
 from shared.admission import LIVE_STATES
 from shared.batch.types import JobState, NodeView, PoolCounts, TaskView
-from shared.errors import JobOver, WorkerError
+from shared.errors import JobOver, NeedsOperator, WorkerError
 from shared.ledger.port import Listing, LiveSummary
 from shared.placement.placer import read_counts, read_pools
 from shared.placement.pool_notes import PoolNotes
 from shared.placement.routing import PoolReading
 from shared.protocol.record import State
 from shared.worker import Worker
+
+log = structlog.get_logger(__name__)
 
 #: A task that has run for so long is in the node counts.
 _COUNTS_LAG = timedelta(seconds=10)
@@ -40,8 +44,8 @@ class Readings:
         self._tasks: dict[str, dict[str, TaskView] | WorkerError] = {}
         self._ends: dict[tuple[str, str], TaskView | WorkerError | None] = {}
         self._nodes: dict[str, dict[str, NodeView] | None] = {}
-        self._counts: PoolReading | None = None
-        self._pools: PoolReading | None = None
+        self._counts: PoolReading | NeedsOperator | None = None
+        self._pools: PoolReading | NeedsOperator | None = None
         self._states: dict[str, JobState] | None = None
         self._over: dict[str, bool] = {}
 
@@ -127,25 +131,31 @@ class Readings:
         if pool_id not in self._nodes:
             try:
                 self._nodes[pool_id] = self._batch.nodes(pool_id)
+            except NeedsOperator as error:
+                log.error("waits for an operator", error=f"nodes of {pool_id} not read ({error})")
+                self._nodes[pool_id] = None
             except WorkerError:
                 self._nodes[pool_id] = None
         return self._nodes[pool_id]
 
     def pools(self) -> PoolReading:
-        """Node counts and settings of all pools."""
+        """Node counts and settings of all pools. Raises NeedsOperator: nothing is decided on what is denied."""
         if self._pools is None:
-            self._pools = read_pools(self._batch, self.counted())
-        return self._pools
+            self._pools = _or_denial(lambda: read_pools(self._batch, self.counted()))
+        return _granted(self._pools)
 
     def counts(self, pool_id: str) -> PoolCounts | None:
         """Node counts of one pool; None if it does not exist or was not counted."""
-        return (self.counted().counts or {}).get(pool_id)
+        try:
+            return (self.counted().counts or {}).get(pool_id)
+        except NeedsOperator:  # told where a decision needs them
+            return None
 
     def counted(self) -> PoolReading:
-        """Node counts of all pools, without their settings."""
+        """Node counts of all pools, without their settings. Raises NeedsOperator, as `pools`."""
         if self._counts is None:
-            self._counts = read_counts(self._batch)
-        return self._counts
+            self._counts = _or_denial(lambda: read_counts(self._batch))
+        return _granted(self._counts)
 
     def notes(self) -> PoolNotes:
         """What is remembered about pools."""
@@ -228,3 +238,16 @@ class Readings:
         if pool_id not in self._looked_at:
             self._looked_at[pool_id] = self._worker.node_pace.is_due(pool_id, self._worker.now())
         return self._looked_at[pool_id]
+
+
+def _or_denial(read: Callable[[], PoolReading]) -> PoolReading | NeedsOperator:
+    try:
+        return read()
+    except NeedsOperator as denial:
+        return denial
+
+
+def _granted(reading: PoolReading | NeedsOperator) -> PoolReading:
+    if isinstance(reading, NeedsOperator):
+        raise reading
+    return reading

@@ -29,6 +29,8 @@ _LOOK_AGAIN = timedelta(seconds=5)
 #: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
 _AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
 _RECORD_GONE = "HASTE's record was deleted"
+#: How the reason of a job begins that goes on only when somebody has mended something.
+FOR_OPERATOR = "waiting for an operator"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -244,7 +246,7 @@ def wait(
     not_before = worker.now() + pause
     waiting = replace(record, reason=why, waits=record.waits + 1, not_before=not_before, stands_aside=bool(aside_for))
     worker.ledger.replace(version, waiting)
-    if record.waits == 0:
+    if record.waits == 0 or record.reason.startswith(FOR_OPERATOR):
         note = worker.workloads[record.entity.kind].noted(
             record.run(), aside_for or "Waiting for capacity", worker.now()
         )

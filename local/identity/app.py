@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from aiohttp import web
 
@@ -15,12 +15,16 @@ DEFAULT_LIFE_SECONDS = 3600
 
 
 def make_app(
-    secret: str, life_seconds: int = DEFAULT_LIFE_SECONDS, clock: Callable[[], float] = time.time
+    secret: str,
+    life_seconds: int = DEFAULT_LIFE_SECONDS,
+    clock: Callable[[], float] = time.time,
+    client_ids: Collection[str] | None = None,
 ) -> web.Application:
     """The endpoint as an aiohttp application.
 
-    `secret` is what callers must send in `X-IDENTITY-HEADER`. Tokens are never logged; a refused request is answered
-    with a reason that names the fault and not the value.
+    `secret` is what callers must send in `X-IDENTITY-HEADER`. `client_ids` are the user-assigned identities that there
+    are; None = whichever is asked for. Tokens are never logged; a refused request is answered with a reason that names
+    the fault and not the value.
     """
 
     async def token(request: web.Request) -> web.Response:
@@ -31,6 +35,9 @@ def make_app(
         resource = request.query.get("resource", "")
         if not resource.startswith("https://"):
             return _refuse(400, "resource must be an https URI")
+        client_id = request.query.get("client_id")
+        if client_ids is not None and client_id is not None and client_id not in client_ids:
+            return _refuse(400, "No User Assigned or Delegated Managed Identity found for specified ClientId")
         now = int(clock())
         return web.json_response(
             {

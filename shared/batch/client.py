@@ -30,6 +30,8 @@ _TASK_FIELDS = [
 ]  # fmt: skip
 #: Job names are shortened far behind this many characters.
 _NEVER_SHORTENED = 24
+JOB_ROLE = "Azure Batch Job Submitter"
+POOL_ROLE = "Azure Batch Data Contributor"
 _OVER_CODES = frozenset({"JobCompleted", "JobBeingTerminated", "JobBeingDeleted", "JobNotActive", "JobNotFound"})
 
 
@@ -270,6 +272,8 @@ class AzureBatch:
             return call()
         except AzureError as error:
             return behind_end if status_and_code(error)[0] == _RANGE_NOT_SATISFIABLE else None
+        except WorkerError:  # of the identity
+            return None
 
 
 _API_VERSION = "2025-06-01"
@@ -295,4 +299,16 @@ def _translated(fault: Fault, status: int | None, code: str | None) -> WorkerErr
         case Fault.PERMANENT:
             return Refused(what)
         case _:
-            return BatchRefused(what)
+            return BatchRefused(f"{what}: {_explained(status, code)}" if fault is Fault.DENIED else what)
+
+
+def _explained(status: int | None, code: str | None) -> str:
+    """What an operator has to look at when Batch denies access."""
+    if status == 401 or code == "AuthenticationFailed":
+        return (
+            "the key or token is not for this account (AZURE_BATCH_URL, its tenant), or this machine's clock is wrong"
+        )
+    return (
+        f"the app's identity lacks the role {JOB_ROLE} ({POOL_ROLE} where the worker manages pools) on the Batch "
+        "account, or the account's network rules do not let this app in"
+    )

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from shared.batch.types import BatchService, JobState
-from shared.errors import JobDisabled, Transient, WorkerError
+from shared.errors import JobDisabled, NeedsOperator, Transient, WorkerError
 from shared.kinds import Kind
 from shared.placement.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
 from shared.placement.routing import Decision, PoolReading
@@ -161,16 +161,23 @@ class Placer:
 
 
 def read_counts(batch: BatchService) -> PoolReading:
-    """Node counts of all pools; the call may fail."""
+    """Node counts of all pools; the call may fail. Raises NeedsOperator if it is denied."""
     try:
         return PoolReading(batch.pool_counts())
+    except NeedsOperator as error:
+        raise NeedsOperator(f"nodes not counted ({error})") from error
     except WorkerError as error:
         return PoolReading(fault=f"nodes not counted ({error})")
 
 
 def read_pools(batch: BatchService, counted: PoolReading) -> PoolReading:
-    """The counts, and the settings of all pools: this call, too, may fail without hiding the other's answer."""
+    """The counts, and the settings of all pools: this call, too, may fail without hiding the other's answer.
+
+    Raises NeedsOperator if it is denied.
+    """
     try:
         return replace(counted, pools=batch.pools())
+    except NeedsOperator as error:
+        raise NeedsOperator(f"pools not read ({error})") from error
     except WorkerError as error:
         return replace(counted, fault="; ".join(filter(None, (counted.fault, f"pools not read ({error})"))))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from azure.core.credentials import TokenCredential
-from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.queue import QueueServiceClient
 
@@ -47,10 +46,10 @@ def queues(settings: Settings) -> QueueServiceClient:
     return QueueServiceClient.from_connection_string(_connection_string(settings), **_PATIENCE)
 
 
-def delegating_service(settings: Settings, credential: TokenCredential | None = None) -> BlobServiceClient:
+def delegating_service(settings: Settings, identity: TokenCredential) -> BlobServiceClient:
     """The account with the app's identity, to ask for delegation keys with."""
     blob_url = settings.storage_account.blob_url
-    return BlobServiceClient(blob_url, credential or DefaultAzureCredential(), **_PATIENCE)
+    return BlobServiceClient(blob_url, identity, **_PATIENCE)
 
 
 def _blobs(settings: Settings, **options: Any) -> BlobServiceClient:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.credentials import AccessToken, AzureNamedKeyCredential
 
 from shared.app import _batch_credential
 from shared.batch.client import AzureBatch
-from shared.errors import WorkerError
+from shared.errors import NeedsOperator, Transient, WorkerError
+from shared.identity import AppIdentity
 from shared.retry import MAX_WAIT_SECONDS, TOTAL_SECONDS
 from shared.settings import Settings, load_settings
 from tests.batch.account import Account, Token
@@ -53,12 +54,12 @@ def settings(**more: str) -> Settings:
 
 
 def test_without_a_key_the_apps_identity_is_used() -> None:
-    credential = _batch_credential(settings())
-    assert hasattr(credential, "get_token") and not isinstance(credential, AzureNamedKeyCredential)
+    identity = AppIdentity(None)
+    assert _batch_credential(settings(), identity) is identity
 
 
 def test_with_a_key_the_key_is_used() -> None:
-    credential = _batch_credential(settings(AZURE_BATCH_ACCOUNT_KEY=BATCH_KEY))
+    credential = _batch_credential(settings(AZURE_BATCH_ACCOUNT_KEY=BATCH_KEY), AppIdentity(None))
     assert isinstance(credential, AzureNamedKeyCredential)
     assert tuple(credential.named_key) == ("localbatch", BATCH_KEY)
 
@@ -70,6 +71,40 @@ def test_an_identity_asks_for_batchs_own_scope_and_sends_a_bearer_token() -> Non
     account.batch.create_job("job", "h100", None, None)
     assert set(token.scopes) == {"https://batch.core.windows.net//.default"}
     assert {request.headers["Authorization"] for request in account.transport.sent} == {"Bearer a-token"}
+
+
+class NoToken:
+    """What the app's identity does that cannot have one."""
+
+    def __init__(self, fault: WorkerError) -> None:
+        self._fault = fault
+
+    def get_token(self, *_scopes: str, **_options: object) -> AccessToken:
+        raise self._fault
+
+
+@pytest.mark.parametrize("fault", [NeedsOperator("no identity"), Transient("no answer")])
+def test_without_a_token_a_call_fails_as_the_identity_does_and_files_are_not_there_now(fault: WorkerError) -> None:
+    batch = Account(credential=NoToken(fault)).batch
+    with pytest.raises(type(fault), match=str(fault)):
+        batch.pools()
+    assert batch.read_task_file("job", "task", "stdout.txt", 100) is None
+    assert batch.task_file_names("job", "task", "") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [
+        (403, "AuthorizationFailure", "lacks the role Azure Batch Job Submitter .Azure Batch Data Contributor where"),
+        (401, None, "the key or token is not for this account"),
+        (403, "AuthenticationFailed", "the key or token is not for this account"),
+    ],
+)
+def test_a_denial_says_what_to_look_at(status: int, code: str | None, said: str) -> None:
+    account = Account()
+    account.fault(operation="list_pools", status=status, **({"code": code} if code else {}))
+    with pytest.raises(NeedsOperator, match=f"answered {status}.*: .*{said}"):
+        account.batch.pools()
 
 
 def test_a_raw_request_carries_the_token_too() -> None:

@@ -59,7 +59,7 @@ def test_a_choice_costs_two_calls_at_most_however_many_candidates_there_are(cand
 
 
 @pytest.mark.parametrize("broken", [["list_pools"], ["list_pool_node_counts"], ["list_pools", "list_pool_node_counts"]])
-@pytest.mark.parametrize("fault", [{"status": 503}, {"status": 403, "code": "AuthorizationFailure"}])
+@pytest.mark.parametrize("fault", [{"status": 503}, {"status": 400, "code": "InvalidQuery"}])
 def test_readings_that_fail_do_not_hold_a_job_back(
     broken: list[str], fault: dict[str, Any], waits: PassingWaits
 ) -> None:
@@ -73,6 +73,50 @@ def test_readings_that_fail_do_not_hold_a_job_back(
     if "list_pool_node_counts" in broken:
         assert str(fault["status"]) in " ".join((record.placement.why, *record.placement.rejected))
     assert sum(waits.seconds) <= 60
+
+
+DENIED = {"status": 403, "code": "AuthorizationFailure"}
+
+
+@pytest.mark.parametrize("denied", ["list_pool_node_counts", "list_pools"])
+def test_no_pool_is_chosen_blindly_while_access_is_denied(denied: str) -> None:
+    """The preferred pool is not free: the choice needs both readings."""
+    story = two_pools(h100=0, t4=1)
+    story.fault(operation=denied, **DENIED)
+    with capture_logs() as logs:
+        story.train("1")
+    record = story.live_of("1")
+    assert record.state is State.WAITING and record.reason.startswith("waiting for an operator: ")
+    assert "Azure Batch Job Submitter" in record.reason
+    assert [line["log_level"] for line in logs if line["event"] == "waits for an operator"] == ["error"]
+    assert story.shown_of("1")["note"] == "Waiting for an operator"
+    assert story.operations("create_job", "create_task") == []
+    story.mend()
+    story.until(lambda: story.world.runner.running(), ticks=20)
+    assert story.pool_of("1") == "t4"
+    assert "operator" not in story.live_of("1").reason
+
+
+@pytest.mark.parametrize("denied", ["list_pool_node_counts", "list_pools"])
+def test_denied_readings_move_no_task_and_are_told(denied: str) -> None:
+    """One runs, and one is queued for longer than it is left alone."""
+    story = two_pools(h100=1, t4=1)
+    story.train("1", "2", "3")
+    before = {model: story.live_of(model).placement for model in "123"}
+    story.fault(operation=denied, **DENIED)
+    with capture_logs() as logs:
+        story.wait(timedelta(minutes=30))
+        story.tick()
+    assert {model: story.live_of(model).placement for model in "123"} == before
+    assert {story.live_of(model).state for model in "123"} == {State.PLACED}
+    assert [line["log_level"] for line in logs if line["event"] == "waits for an operator"]
+    assert story.live_of("3").reason.startswith("waiting for an operator: ")
+    assert story.shown_of("1").get("note") is None, "it runs"
+    assert story.shown_of("3")["note"] == "Waiting for capacity", "it is in Batch"
+    story.mend()
+    story.wait(timedelta(hours=1))  # its next turn
+    story.tick()
+    assert "operator" not in story.live_of("3").reason
 
 
 # --- tasks of ours that the counts cannot show yet ----------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_all_pools_are_read_by_two_calls() -> None:
     assert sorted(one["operation"] for one in account.requests()) == ["list_pool_node_counts", "list_pools"]
 
 
-FAULTS = [{"status": 503}, {"status": 403, "code": "AuthorizationFailure"}, {"status": 400, "code": "InvalidQuery"}]
+FAULTS = [{"status": 503}, {"status": 400, "code": "InvalidQuery"}]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault["status"]))
@@ -227,6 +227,16 @@ def test_a_reading_that_fails_hides_neither_the_other_nor_its_reason(
     assert (reading.counts is None) is ("list_pool_node_counts" in broken)
     assert str(fault["status"]) in reading.fault
     assert sum(waits.seconds) < 60
+
+
+@pytest.mark.parametrize(
+    ("operation", "what"), [("list_pool_node_counts", "nodes not counted"), ("list_pools", "pools not read")]
+)
+def test_a_reading_that_is_denied_names_what_is_missing(operation: str, what: str) -> None:
+    account = Account()
+    account.fault(operation=operation, status=403, code="AuthorizationFailure")
+    with pytest.raises(NeedsOperator, match=f"{what} .*403 AuthorizationFailure: .* role Azure Batch Job Submitter"):
+        read_pools(account.batch, read_counts(account.batch))
 
 
 def test_a_task_of_hastes_own_app_is_placed_where_it_is() -> None:

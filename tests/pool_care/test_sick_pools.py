@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from structlog.testing import capture_logs
 
 from local.batch import control
 from local.batch.iso8601 import parse_duration
+from shared import operator_waits
 from shared.worker import ManagedPools, Pace
 from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, pool
+from tests.recovery.trainings import Trainings, pool, two_pools
 
 SLOW = {"max": 4, "interval_seconds": 300}
 
@@ -225,3 +227,16 @@ def test_a_pool_that_cannot_be_mended_keeps_no_other_from_it(broken: str, fault:
     story.fault(operation="enable_pool_auto_scale", pool=broken, **fault)
     story.wait(timedelta(minutes=26))
     story.until(lambda: story.running_in(other), ticks=5)
+
+
+def test_pools_that_may_not_be_looked_at_are_told_to_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while nothing waits, so that nothing has to be chosen."""
+    log = Mock()
+    monkeypatch.setattr(operator_waits, "log", log)
+    story = two_pools()
+    story.train("1")
+    story.fault(operation="list_pools", status=403, code="AuthorizationFailure")
+    story.wait(timedelta(minutes=6))
+    story.tick()
+    ((event,), fields) = log.error.call_args
+    assert event == "waits for an operator" and fields["error"].startswith("pools not read (")

@@ -14,7 +14,7 @@ from typing import Any
 from azure.core.credentials import AzureNamedKeyCredential
 
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
-from shared.batch.client import AzureBatch, connect
+from shared.batch.client import AzureBatch, BatchCredential, connect
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.errors import Conflict, NotThere
 from shared.haste import records
@@ -199,6 +199,7 @@ class SmallWorld:
     """Batch's"""
     ahead: timedelta = timedelta()
     """how far the storage account's clock is ahead of it"""
+    credential: BatchCredential = field(default_factory=lambda: AzureNamedKeyCredential("localbatch", ACCOUNT_KEY))
 
     def __post_init__(self) -> None:
         self.runner = ScriptedRunner()
@@ -207,7 +208,7 @@ class SmallWorld:
         self._batch_clock = ServiceClock(self.now)
         self._client = connect(
             "https://batch.local",
-            AzureNamedKeyCredential("localbatch", ACCOUNT_KEY),
+            self.credential,
             transport=InProcessTransport(self.batch_world),
             raw_response_hook=self._batch_clock.heard,
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
 
 from shared.errors import NeedsOperator, Transient
+from shared.identity import AppIdentity
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
+from tests.identity.endpoint import ASSIGNED, UNKNOWN, answering, app_with_one_identity
+from tests.protocol.story import TWO_POOLS, Story
 
 DENIED = {"status": 403, "code": "AuthenticationFailed"}
 
@@ -109,3 +112,53 @@ def test_when_a_record_began_to_finish_is_kept_while_access_is_denied(monkeypatc
     assert story.state is State.FINISHING and "a network rule" in story.record.reason
     assert began is not None and story.version.finishing_since == began
     assert story.version.written_at > began
+
+
+def test_with_a_wrong_client_id_no_call_is_repeated(monkeypatch: pytest.MonkeyPatch, waits: PassingWaits) -> None:
+    with app_with_one_identity(monkeypatch, UNKNOWN):
+        story = Story(credential=AppIdentity(UNKNOWN), **TWO_POOLS)
+        story.ask()
+    assert "AZURE_CLIENT_ID" in story.record.reason, "with two pools it is the counts that need a token first"
+    assert waits.seconds == []
+
+
+def test_an_identity_that_does_not_answer_is_told_and_looked_at_again_soon(
+    monkeypatch: pytest.MonkeyPatch, waits: PassingWaits
+) -> None:
+    with answering(monkeypatch, 503, '{"statusCode": 503, "message": "busy"}'):
+        story = Story(credential=AppIdentity(ASSIGNED))
+        story.ask()
+    assert story.record.reason == "could not get a token for the app's identity: the identity endpoint answered 503"
+    assert waits.seconds == []
+    assert story.record.not_before - story.now() <= timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("operation", ["create_job", "create_task"])
+def test_the_user_sees_what_a_request_waits_for(operation: str) -> None:
+    story = Story()
+    story.fault(operation=operation, **DENIED)
+    story.ask()
+    assert story.shown["note"] == "Waiting for an operator"
+    story.mend()
+    story.until(lambda: story.world.live_tasks(), ticks=20)
+    story.complete()
+    story.until_done()
+    assert story.shown["status"] == "Processed"
+
+
+def test_the_user_sees_when_it_waits_for_something_else() -> None:
+    story = Story()
+    story.fault(operation="create_job", **DENIED)
+    story.ask()
+    story.mend()
+    story.fault(operation="create_job", status=409, code="ActiveJobAndScheduleQuotaReached")
+    story.until(lambda: "quota" in story.record.reason, ticks=20)
+    assert story.shown["note"] == "Waiting for capacity"
+
+
+def test_a_job_whose_record_cannot_be_shown_waits_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    story.fault(operation="create_job", **DENIED)
+    monkeypatch.setattr(story.world.haste, "replace", Mock(side_effect=NeedsOperator("a network rule")))
+    story.ask()
+    assert "403 AuthenticationFailed" in story.record.reason

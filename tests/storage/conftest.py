@@ -11,6 +11,7 @@ import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from local.stack.azurite import StorageAccount
+from shared.identity import AppIdentity
 from shared.setting_values import parse_connection_string
 from shared.settings import Settings, load_settings
 from shared.storage.accounts import delegating_service, haste_container
@@ -83,7 +84,7 @@ def tenant_of(account: StorageAccount) -> Tenant:
     blobs = BlobContainer(container)
     blobs.ensure()
     address = ContainerAddress(f"{settings.storage_account.blob_url}/{settings.blob_container}")
-    service, clock = CountingService(delegating_service(settings)), Clock()
+    service, clock = CountingService(delegating_service(settings, AppIdentity(None))), Clock()
     delegation = Delegation(service, account.name, address, clock)  # type: ignore[arg-type]
     return Tenant(account, settings, container, blobs, address, service, clock, delegation)
 

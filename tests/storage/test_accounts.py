@@ -8,6 +8,7 @@ import pytest
 from azure.core.exceptions import AzureError
 
 from shared import logs
+from shared.identity import AppIdentity
 from shared.storage.accounts import delegating_service, haste_container, queues, worker_container
 from shared.storage.blob_container import BlobContainer
 from tests.storage.conftest import Tenant, settings_for
@@ -19,7 +20,10 @@ def test_all_clients_are_of_hastes_account(tenant: Tenant) -> None:
     worker.write("active/x.json", b"{}")
     tenant.blobs.write("x", b"1")
     queues(tenant.settings).create_queue("train-queue")
-    assert {one.name for one in delegating_service(tenant.settings).list_containers()} == {"data", "haste-worker"}
+    assert {one.name for one in delegating_service(tenant.settings, AppIdentity(None)).list_containers()} == {
+        "data",
+        "haste-worker",
+    }
     assert [one.name for one in queues(tenant.settings).list_queues()] == ["train-queue"]
     assert [one.name for one in haste_container(tenant.settings).list_blobs()] == ["x"]
 
@@ -32,7 +36,7 @@ def test_a_proxy_that_leads_nowhere_does_not_stand_between_local_services(
     settings = settings_for(tenant.account)
     BlobContainer(haste_container(settings)).write("x", b"1")
     assert list(queues(settings).list_queues()) == []
-    assert len(list(delegating_service(settings).list_containers())) == 1
+    assert len(list(delegating_service(settings, AppIdentity(None)).list_containers())) == 1
 
 
 def test_nothing_secret_is_logged_at_any_level_of_the_sdk(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:

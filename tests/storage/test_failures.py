@@ -12,7 +12,8 @@ from azure.core.pipeline.transport import HttpTransport
 from local.certificates import Certificates
 from local.stack.azurite import StorageAccount
 from local.stack.settings import Identity
-from shared.errors import Conflict, Transient
+from shared.errors import Conflict, NeedsOperator, Transient
+from shared.identity import AppIdentity
 from shared.lifetimes import sas_expiry
 from shared.setting_values import StorageAccount as Account
 from shared.storage.accounts import (
@@ -29,6 +30,7 @@ from shared.storage.delegation import Delegation
 from shared.storage.failures import StorageAccessDenied, StorageFailed
 from shared.storage.queues import QueueReader, WorkerQueue
 from shared.storage.reading_urls import ReadingUrls
+from tests.identity.endpoint import UNKNOWN, app_with_one_identity
 from tests.storage.conftest import Clock, settings_for
 from tests.storage.stub_service import answering
 
@@ -140,6 +142,19 @@ def test_a_missing_role_is_named(call: str, role: str, certificates: Certificate
         CALLS[call](stub.account)
 
 
+def test_an_identity_that_is_refused_is_told_as_that(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    """It signs what tasks get, so no task can be made."""
+    with (
+        app_with_one_identity(monkeypatch, UNKNOWN),
+        answering(200, "", certificates) as stub,
+        pytest.raises(NeedsOperator, match="the identity endpoint answered 400; AZURE_CLIENT_ID is"),
+    ):
+        CALLS["key"](stub.account)
+    assert (stub.requests, pauses) == ([], [])
+
+
 def test_any_other_refusal_is_final(certificates: Certificates) -> None:
     with answering(400, "InvalidHeaderValue", certificates) as stub, pytest.raises(StorageFailed) as raised:
         _blobs(stub.account).read("x")
@@ -189,7 +204,7 @@ def _blobs(account: StorageAccount) -> BlobContainer:
 def _mint(account: StorageAccount) -> str:
     clock = Clock()
     address = ContainerAddress(f"{account.blob_endpoint}/data")
-    delegation = Delegation(delegating_service(settings_for(account)), account.name, address, clock)
+    delegation = Delegation(delegating_service(settings_for(account), AppIdentity(None)), account.name, address, clock)
     return delegation.blob_read("x", sas_expiry(clock.now, HOUR, HOUR))
 
 
