@@ -203,15 +203,15 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
     if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
         return Verdict()
     try:
-        return _judge_elsewhere(worker, record, readings, is_lost=is_lost)
+        return _judge_elsewhere(worker, record, task, readings, is_lost=is_lost)
     except NeedsOperator as fault:  # nothing follows for the job from what is denied
         reason = operator_waits.tell(fault)
         return Verdict(None, "" if task.state == "running" else reason)
 
 
-def _judge_elsewhere(worker: Worker, record: Record, readings: Readings, *, is_lost: bool) -> Verdict:
+def _judge_elsewhere(worker: Worker, record: Record, task: TaskView, readings: Readings, *, is_lost: bool) -> Verdict:
     """Whether an attempt that is lost, or queued too long, goes where there is room."""
-    policy, now = _policy(worker, record), worker.now()
+    policy, now = _policy(worker, record), worker.batch_now()
     candidates = worker.placer.candidates(record.entity.kind)
     exists = _pool_exists(record, readings)
     closed: dict[str, WorkerError] = {}

@@ -267,7 +267,7 @@ def test_when_batch_refuses_the_rest_is_shown(deployment: Deployment) -> None:
     deployment.story.fault(operation="list_tasks", status=403, code="AuthenticationFailed")
     found = deployment.json("explain", *JOB)
     assert found["state"] == "placed"
-    assert found["attempts"][0]["in_batch"] == "not read: Azure Batch answered 403 AuthenticationFailed"
+    assert found["attempts"][0]["in_batch"].startswith("not read: Azure Batch answered 403 AuthenticationFailed: ")
     status = deployment.json("status")
     assert [job["state"] for job in status["jobs"]] == ["placed"]
     assert len(status["faults"]) == 1
