@@ -88,7 +88,7 @@ def test_without_a_token_a_call_fails_as_the_identity_does_and_files_are_not_the
     batch = Account(credential=NoToken(fault)).batch
     with pytest.raises(type(fault), match=str(fault)):
         batch.pools()
-    assert batch.read_task_file("job", "task", "stdout.txt", 100) is None
+    assert batch.read_task_file("job", "task", "stdout.txt", 0, 100) is None
     assert batch.task_file_names("job", "task", "") == []
 
 

@@ -236,7 +236,7 @@ def test_a_reading_that_is_denied_names_what_is_missing(operation: str, what: st
     account = Account()
     account.fault(operation=operation, status=403, code="AuthorizationFailure")
     with pytest.raises(NeedsOperator, match=f"{what} .*403 AuthorizationFailure: .* role Azure Batch Job Submitter"):
-        read_pools(account.batch, read_counts(account.batch))
+        read_pools(account.of_tenant(), read_counts(account.of_tenant()))
 
 
 def test_a_task_of_hastes_own_app_is_placed_where_it_is() -> None:
