@@ -255,8 +255,26 @@ def later(golden: Golden, deployment: Deployment) -> Deployment:
         store(deployment, [{"name": blob["name"], "metadata": metadata, "content": content}])
     notes = golden.read("pools.json")
     store(deployment, [notes | {"content": notes["content"] | unknown["content"]}])
-    store(deployment, [{"name": "later/thing.json", **unknown}])
+    store(deployment, [{"name": "later/thing.json", **unknown}, *unknown_records(golden)])
     return deployment
+
+
+def unknown_records(golden: Golden) -> list[dict[str, Any]]:
+    """A record in a state, and one of a kind, that a later version has: rolled back, this one cannot work with them."""
+    (running,) = [blob for blob in golden.scenes()["running"] if blob["name"].startswith("active/")]
+    entity = running["content"]["entity"]
+    kept = {"job_id": running["metadata"]["job_id"], "task_id": "trn-00000000-0000-5000-8000-000000000000"}
+    paused = running["content"] | {"state": "paused", "entity": entity | {"entity_id": "9998"}}
+    other_kind = running["content"] | {"entity": entity | {"kind": "later"}}
+    other = Entity(Kind.TRAINING, PROJECT, "9998").key
+    return [
+        {
+            "name": f"active/{other}.json",
+            "metadata": running["metadata"] | kept | {"state": "paused"},
+            "content": paused,
+        },
+        {"name": f"active/later/{'0' * 32}.json", "metadata": running["metadata"] | kept, "content": other_kind},
+    ]
 
 
 def test_what_a_later_version_adds_changes_nothing_that_is_read(golden: Golden, later: Deployment) -> None:
@@ -269,6 +287,10 @@ def test_what_a_later_version_adds_changes_nothing_that_is_read(golden: Golden, 
 def test_with_what_a_later_version_adds_everything_comes_to_its_end(golden: Golden, later: Deployment) -> None:
     go_on_to_the_end(golden, later)
     assert later.container.get_blob_client("later/thing.json").exists()
+    for blob in unknown_records(golden):
+        left = later.container.download_blob(blob["name"])
+        assert json.loads(left.readall()) == later.untold(blob["content"])
+        assert left.properties.metadata == blob["metadata"]
 
 
 def test_what_a_later_version_adds_to_own_messages_changes_nothing(golden: Golden) -> None:
