@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import azure.functions as func
 
-from shared import handling, health
+from shared import health
 from shared.app import get_app
-from shared.handling import QueueMessage
 from shared.kinds import Kind
-from shared.settings import setting_or_default
+from shared.settings.table import setting_or_default
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.FUNCTION)
 
@@ -20,7 +21,7 @@ def _message(queue_name: str, msg: func.QueueMessage) -> QueueMessage:
 def _haste_message(kind: Kind, msg: func.QueueMessage) -> None:
     worker_app = get_app()
     queue_name = worker_app.settings.queue_name(kind)
-    handling.haste_message(worker_app.worker, worker_app.rejected, kind, _message(queue_name, msg))
+    messages.haste_message(worker_app.worker, worker_app.rejected, kind, _message(queue_name, msg))
 
 
 @app.function_name("imageryprep")
@@ -52,7 +53,7 @@ def jobs(msg: func.QueueMessage) -> None:
     """The worker's own messages: take a waiting attempt up, look at a cancel again."""
     worker_app = get_app()
     queue_name = worker_app.settings.worker_queue_name
-    handling.own_message(worker_app.worker, worker_app.rejected, _message(queue_name, msg))
+    messages.own_message(worker_app.worker, worker_app.rejected, _message(queue_name, msg))
 
 
 @app.function_name("watch")

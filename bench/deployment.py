@@ -24,13 +24,14 @@ from local.producer import names
 from local.producer.api import HasteApi
 from local.producer.records import new_image_layer, new_label, new_model, new_project
 from shared import app as wiring
-from shared import handling, logs
 from shared.app import App
 from shared.batch.client import connect
-from shared.handling import QueueMessage
 from shared.kinds import Entity, Kind
-from shared.settings import load_settings
+from shared.settings.table import load_settings
 from shared.storage import accounts
+from shared.telemetry import logs
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 
 TICK_SECONDS = 30
 _KEY = "YmVuY2gtYWNjb3VudC1rZXk="
@@ -130,7 +131,7 @@ class Deployment:
             self.api.put_run_model(model, delay_seconds=0)
             (text,) = self.storage.take("train-queue")
         message = QueueMessage("train-queue", f"message-{number}", self.clock.now(), text.encode())
-        handling.haste_message(self.app.worker, self.app.rejected, Kind.TRAINING, message)
+        messages.haste_message(self.app.worker, self.app.rejected, Kind.TRAINING, message)
         return Entity(Kind.TRAINING, self.project_id, model["modelId"])
 
     # --- time
@@ -139,7 +140,7 @@ class Deployment:
         """The trigger of the worker's own queue delivers what is visible."""
         for text in self.storage.take("haste-worker-jobs"):
             message = QueueMessage("own", f"own-{next(self._messages)}", self.clock.now(), text.encode())
-            handling.own_message(self.app.worker, self.app.rejected, message)
+            messages.own_message(self.app.worker, self.app.rejected, message)
 
     def tick(self, after_seconds: float = TICK_SECONDS) -> None:
         """Time passes, the timer runs, and what it has put into the worker's own queue is delivered."""

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 from operate.batch_words import NOT_IN_BATCH, enabling, read_task, read_whether_disabled, shown_state, told_disabled
 from shared.haste.workload import Shown
 from shared.kinds import Entity
+from shared.pools.recovery import losses_by_pool
 from shared.protocol.record import Done, Loss, Placement, Record, Request, State
-from shared.recovery import losses_by_pool
 from shared.worker import Worker
 
 _EVERY_RUN = "with every run of the timer"

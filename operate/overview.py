@@ -14,7 +14,7 @@ from operate.batch_words import InBatch, enabling, read_jobs, told_disabled
 from operate.explanation import next_look
 from shared.errors import Unreadable
 from shared.ledger.port import LiveSummary
-from shared.placement.pool_notes import PoolNotes
+from shared.pools.pool_notes import PoolNotes
 from shared.protocol.record import State
 from shared.storage.blob_container import BlobContainer
 from shared.worker import Worker

@@ -11,31 +11,32 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from shared import janitor, logs, poison, sweeping, watching
 from shared.batch.client import BatchCredential, connect, named_key
+from shared.batch.task_body import TaskBodies
 from shared.batch.tenant_batch import Tenant, TenantBatch
+from shared.batch.transfer import IdentityTransfer, SasTransfer, Transfer
 from shared.batch.types import JobState
-from shared.expiring import OldEntries
 from shared.haste.contained import Contained, PlainlyEnding
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Workload
+from shared.housekeeping import janitor, sweep
+from shared.housekeeping.expiring import OldEntries
+from shared.housekeeping.past_jobs import PastJobs
 from shared.identity import AppIdentity
 from shared.kinds import Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
-from shared.lifetimes import sas_expiry
-from shared.past_jobs import PastJobs
-from shared.placement.job_names import legacy_job_ids
-from shared.placement.placer import LegacyNames, Placer, SharedNames
-from shared.readings import Readings
-from shared.recovery import Policy
-from shared.rejected import Rejected
+from shared.pools.job_names import legacy_job_ids
+from shared.pools.placer import LegacyNames, Placer, SharedNames
+from shared.pools.readings import Readings
+from shared.pools.recovery import Policy
+from shared.requests.haste_records import HasteRecords
 from shared.retry import at_most
 from shared.service_clock import ServiceClock
-from shared.settings import Settings, load_settings
-from shared.showing import HasteRecords
+from shared.settings.lifetimes import sas_expiry
+from shared.settings.table import Settings, load_settings
 from shared.storage import accounts
 from shared.storage.addresses import ContainerAddress
 from shared.storage.blob_container import BlobContainer
@@ -44,8 +45,9 @@ from shared.storage.lease import BlobLease
 from shared.storage.queues import HASTE_SECONDS_TO_LIVE, QueueReader, WorkerQueue
 from shared.storage.reading_once import HasteContainer
 from shared.storage.reading_urls import ReadingUrls
-from shared.task_bodies import TaskBodies
-from shared.transfer import IdentityTransfer, SasTransfer, Transfer
+from shared.storage.rejected import Rejected
+from shared.telemetry import logs
+from shared.triggers import poison, timer
 from shared.worker import Limits, ManagedPools, Pace, Worker
 
 log = structlog.get_logger(__name__)
@@ -97,7 +99,7 @@ class App:
         poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
 
     def _watch(self, readings: Readings) -> None:
-        watching.tick(self.worker, readings, time.monotonic, self.lease.renew)
+        timer.tick(self.worker, readings, time.monotonic, self.lease.renew)
 
     def queue_names(self) -> dict[str, Kind | None]:
         """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
@@ -116,10 +118,10 @@ class App:
             self.past_jobs.claim(worker.batch)
             if settings.shared_mode:
                 usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
-                sweeping.sweep(worker, readings, usable, may_end=True)
+                sweep.sweep(worker, readings, usable, may_end=True)
             else:  # HASTE's own app and others may use these jobs
                 jobs = {worker.placer.job_id(kind, pool, now) for kind in Kind for pool in settings.pools_for(kind)}
-                sweeping.sweep(worker, readings, sorted(jobs), may_end=False)
+                sweep.sweep(worker, readings, sorted(jobs), may_end=False)
             janitor.tidy(worker, readings, tenants_jobs)
 
 

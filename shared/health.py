@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from shared.app import App, get_app
 from shared.errors import ConfigurationError
 from shared.kinds import Kind
-from shared.logs import redact
+from shared.telemetry.logs import redact
 
 
 @dataclass(frozen=True)

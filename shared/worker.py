@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from typing import Protocol
 
+from shared.batch.task_body import TaskBodies
 from shared.batch.types import BatchService
 from shared.haste.workload import Workload
 from shared.kinds import Kind
 from shared.ledger.notes import NotesStore
 from shared.ledger.port import Ledger, LiveSummary
-from shared.placement.placer import Placer
-from shared.recovery import Policy
-from shared.showing import HasteRecords
-from shared.task_bodies import TaskBodies
+from shared.pools.placer import Placer
+from shared.pools.recovery import Policy
+from shared.requests.haste_records import HasteRecords
 
 #: A task that waits for a node is looked into so often although nothing about it is new.
 LOOK_AT_QUEUED_EVERY = timedelta(hours=1)

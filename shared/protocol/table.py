@@ -1,6 +1,6 @@
 """The job protocol's decisions: (what the ledger says, what was observed) -> the next step, and why.
 
-Pure functions on frozen values. `shared/driver.py` observes and acts; nothing else decides.
+Pure functions on frozen values. `shared/requests/driver.py` observes and acts; nothing else decides.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a live attempt should be ended: None = let it run. Made by `shared/recovery.py`."""
+    """Whether a live attempt should be ended: None = let it run. Made by `shared/pools/recovery.py`."""
 
     end_reason: EndReason | None = None
     why: str = ""

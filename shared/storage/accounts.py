@@ -13,7 +13,7 @@ from azure.core.credentials import TokenCredential
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.queue import QueueServiceClient
 
-from shared.settings import Settings
+from shared.settings.table import Settings
 
 CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 10

@@ -20,8 +20,8 @@ from azure.storage.blob import (
 )
 
 from shared.errors import Refused
-from shared.lifetimes import TOO_LONG, Window, covers, key_window, sas_start
-from shared.setting_values import container_name
+from shared.settings.lifetimes import TOO_LONG, Window, covers, key_window, sas_start
+from shared.settings.values import container_name
 from shared.storage.addresses import ContainerAddress, without_query
 from shared.storage.failures import DELEGATOR_ROLE, told
 

@@ -15,7 +15,7 @@ from azure.core.exceptions import AzureError
 from azure.storage.blob import AccessPolicy, ContainerClient, PublicAccess, generate_container_sas
 
 from shared.errors import Transient
-from shared.setting_values import StorageAccount
+from shared.settings.values import StorageAccount
 from shared.storage.failures import StorageFailed, code_of, told
 
 POLICY_LIFE = timedelta(days=90)

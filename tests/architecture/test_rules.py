@@ -14,16 +14,16 @@ Rule = Callable[[Sources], list[str]]
 
 RULES: dict[Rule, list[dict[str, str]]] = {
     rules.batch_sdk_in_one_module: [
-        {"shared/driver.py": "from azure.batch import BatchClient"},
+        {"shared/requests/driver.py": "from azure.batch import BatchClient"},
         {
             "shared/batch/client.py": "import azure.batch",
             "shared/batch/read.py": "from azure.batch.models import BatchTask",
         },
     ],
-    rules.retries_in_one_module: [{"shared/driver.py": "import tenacity"}],
+    rules.retries_in_one_module: [{"shared/requests/driver.py": "import tenacity"}],
     rules.settings_are_read_in_one_place: [
-        {"shared/driver.py": "import os\nX = os.environ['X']"},
-        {"shared/driver.py": "from os import getenv\ngetenv('X')"},
+        {"shared/requests/driver.py": "import os\nX = os.environ['X']"},
+        {"shared/requests/driver.py": "from os import getenv\ngetenv('X')"},
         {"function_app.py": "import os\nos.getenv('X')"},
     ],
     rules.what_ships_imports_only_what_ships: [
@@ -42,10 +42,10 @@ RULES: dict[Rule, list[dict[str, str]]] = {
         {"shared/utils.py": ""},
         {"shared/common/ids.py": ""},
         {"local/batch/helpers.py": ""},
-        {"shared/driver.py": "x = 1\n" * 351},
+        {"shared/requests/driver.py": "x = 1\n" * 351},
     ],
     rules.haste_shapes_stay_in_one_package: [
-        {"shared/showing.py": "def f(record):\n    return record['statusMessage']"},
+        {"shared/requests/haste_records.py": "def f(record):\n    return record['statusMessage']"},
         {"function_app.py": "FIELD = 'inferenceJobs'"},
     ],
     rules.nothing_foreign_is_named: [
@@ -70,7 +70,7 @@ IMPURE = [
 @pytest.fixture(scope="session")
 def project() -> dict[str, str]:
     found = rules.project_sources(Path(__file__).resolve().parents[2])
-    assert {"function_app.py", "shared/driver.py", "README.md", *rules.DECISIONS} <= found.keys()
+    assert {"function_app.py", "shared/requests/driver.py", "README.md", *rules.DECISIONS} <= found.keys()
     return found
 
 

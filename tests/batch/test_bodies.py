@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from shared.batch.task_body import TaskBodies
+from shared.batch.transfer import IdentityTransfer, Transfer
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Run, Workload
 from shared.kinds import Kind
 from shared.storage.addresses import ContainerAddress
-from shared.task_bodies import TaskBodies
-from shared.transfer import IdentityTransfer, Transfer
 from tests.batch.account import Account
 from tests.haste import samples
 from tests.haste.results import training_results

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
+from shared.housekeeping.sweep import sweep
 from shared.kinds import Kind
+from shared.pools.readings import Readings
 from shared.protocol.record import task_id
-from shared.readings import Readings
-from shared.sweeping import sweep
 from shared.worker import ManagedPools, Pace
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits

@@ -11,9 +11,9 @@ import pytest
 from bench.deployment import Deployment
 from local.batch import control
 from local.producer import names
-from shared import handling
-from shared.handling import QueueMessage
 from shared.kinds import Entity
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import pool
 
@@ -47,7 +47,7 @@ def cancel(deployment: Deployment, entity: Entity) -> None:
     """A cancel message is delivered; what HASTE's API saves comes later."""
     text = json.dumps({"projectId": entity.project_id, "modelId": entity.entity_id, "status": "Cancelled"})
     message = QueueMessage("train-queue", "cancel-1", deployment.clock.now(), text.encode())
-    handling.haste_message(deployment.app.worker, deployment.app.rejected, entity.kind, message)
+    messages.haste_message(deployment.app.worker, deployment.app.rejected, entity.kind, message)
 
 
 def end_all(deployment: Deployment) -> None:

@@ -14,9 +14,9 @@ from azure.core.rest import HttpRequest, HttpResponse
 from bench.deployment import TICK_SECONDS, Deployment
 from local.producer import names
 from local.producer.records import new_image_layer, new_model
-from shared import handling
-from shared.handling import QueueMessage
 from shared.kinds import Entity, Kind
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import pool
 
@@ -47,7 +47,7 @@ class Stage(Deployment):
         """The trigger delivers what HASTE's API has put."""
         (text,) = self.storage.take(queue)
         message = QueueMessage(queue, f"message-{kind}", self.clock.now(), text.encode())
-        handling.haste_message(self.app.worker, self.app.rejected, kind, message)
+        messages.haste_message(self.app.worker, self.app.rejected, kind, message)
         return Entity(kind, self.project_id, entity_id)
 
     def prepare_layer(self) -> Entity:

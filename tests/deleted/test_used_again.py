@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared import watching
 from shared.errors import NeedsOperator, Transient
+from shared.pools.readings import Readings
 from shared.protocol.record import State
-from shared.readings import Readings
 from shared.storage.failures import StorageFailed
+from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import INFERENCE, TRAINING
 from tests.protocol.story import TRAINING_NAME, Story
@@ -128,7 +128,7 @@ def test_a_job_between_two_attempts_ends_as_well() -> None:
     story.worker.batch.terminate_task(story.job_id(), story.task_id())  # by somebody: the next attempt follows
     while story.state is not State.WAITING:
         story.world.batch_world.advance(30)
-        watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
+        timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
     delete(story)
     story.world.batch_world.advance(timedelta(minutes=3).total_seconds())
     story.until_done()

@@ -7,13 +7,13 @@ from typing import Any
 
 from shared.batch.read import iso8601
 from shared.errors import ConfigurationError
-from shared.settings import Settings, load_settings
+from shared.settings.table import Settings, load_settings
 
 HEADER = "| setting | default | meaning |\n|---|---|---|"
 
 
 def settings_table() -> str:
-    """One row per setting, in the order of `shared/settings.py`."""
+    """One row per setting, in the order of `shared/settings/table.py`."""
     required = _required()
     rows = [
         f"| `{field.alias}` | {_default(field, field.alias in required)} | {_cell(str(field.description))} |"

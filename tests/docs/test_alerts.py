@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from shared import submitting
-from shared.accepting import RESUME_AFTER
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
-from shared.placement.routing import Decision, PoolReading, route
+from shared.pools.routing import Decision, PoolReading, route
 from shared.protocol.record import Record, Request, State
+from shared.requests import place
+from shared.requests.accept import RESUME_AFTER
 from tests.infra.snapshots import load, resources
 from tests.placement.readings import NOON, around, counts, view
 
@@ -124,7 +124,7 @@ def _pause(waits: int) -> timedelta:
     worker: Any = SimpleNamespace(now=lambda: now, ledger=ledger, haste=quiet, workloads=dict.fromkeys(Kind, quiet))
     entity = Entity(Kind.TRAINING, "p", "m")
     record = Record(entity, Request("r", now), State.WAITING, now, waits=waits)
-    submitting.wait(worker, Versioned(record, "v", now), "no node")
+    place.wait(worker, Versioned(record, "v", now), "no node")
     return timedelta(seconds=(kept[0].not_before - now).total_seconds())
 
 

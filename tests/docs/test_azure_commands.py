@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.kinds import Kind
-from shared.settings import setting_names
+from shared.settings.table import setting_names
 from tests.docs.pages import PROJECT, code, name, pages
 
 PAGE = PROJECT / "docs/deployment.md"
@@ -137,7 +137,7 @@ def test_reasons_of_messages_from_poison_queues_are_the_workers() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("### Switching over")[2].partition("\n### ")[0]
     rows = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("   | `")]
     said = [part for row in rows for reason in re.findall(r"`(.+?)`", row) for part in reason.split("; ")]
-    source = (PROJECT / "shared/poison.py").read_text(encoding="utf-8")
+    source = (PROJECT / "shared/triggers/poison.py").read_text(encoding="utf-8")
     assert len(said) >= 15
     assert [part for part in said if part not in source] == []
 

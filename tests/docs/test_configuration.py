@@ -1,10 +1,10 @@
-"""docs/configuration.md says what `shared/settings.py` says."""
+"""docs/configuration.md says what `shared/settings/table.py` says."""
 
 from __future__ import annotations
 
 import re
 
-from shared.settings import setting_names
+from shared.settings.table import setting_names
 from tests.docs.pages import PROJECT
 from tests.docs.settings_table import HEADER, settings_table
 

@@ -22,7 +22,7 @@ _PIECE = re.compile(r"\b(?:!?contains|!?has|!?startswith|!?endswith|matches rege
 _COMPARED = r"\s*(?:==|!=|in|!in)\s*(\([^)]*\)|\"[^\"]*\")"
 #: A line with all that lines of their own accord have.
 _SAY_ALL = """
-from shared import logs
+from shared.telemetry import logs
 logs.configure()
 with logs.bound(tenant="t", kind="k", job="j", attempt=1, pool="p"):
     try:
@@ -143,7 +143,7 @@ def test_what_should_never_be_there_is_the_same_in_page_and_alert() -> None:
 def test_whatever_stops_a_pool_from_being_of_use_is_told() -> None:
     told = _compared(_alert("sick-pool"), r"\bevent")
     assert {"pool demoted", "autoscale enabled again"} <= told
-    assert _errors_of("pool_care.py") - {"node not disabled"} <= told
+    assert _errors_of("pools/care.py") - {"node not disabled"} <= told
 
 
 def _errors_of(module: str) -> set[str]:

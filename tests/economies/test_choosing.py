@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.batch.types import PoolCounts
-from shared.placement.routing import Circumstances, PoolReading, route
+from shared.pools.routing import Circumstances, PoolReading, route
 from tests.batch.passing_waits import PassingWaits
 from tests.placement.readings import view
 from tests.protocol.values import NOON

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from bench.deployment import Deployment
-from shared import janitor, watching
 from shared.batch.types import TaskBody
-from shared.readings import Readings
+from shared.housekeeping import janitor
+from shared.pools.readings import Readings
+from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
 
@@ -54,7 +55,7 @@ def asked(story: Trainings) -> Counter[str]:
     """What the next run of the timer asks about tasks."""
     before = len(story.operations(LIST, GET))
     story.world.batch_world.advance(30)
-    watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
+    timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
     return Counter(story.operations(LIST, GET)[before:])
 
 

@@ -19,13 +19,13 @@ import tenacity
 from local.batch import RunEnd, control
 from local.batch.request import Response
 from local.batch.runner import RunOrder
-from shared import handling, watching
 from shared.errors import WorkerError
-from shared.handling import QueueMessage
 from shared.haste import records
 from shared.haste.workload import Change, JsonObject, Outcome, Run, Workload
 from shared.kinds import Entity, Kind
-from shared.readings import Readings
+from shared.pools.readings import Readings
+from shared.triggers import messages, timer
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.handling.kept import KeptBlobs
 from tests.protocol.small_world import PROJECT, SmallWorkload, SmallWorld
@@ -249,9 +249,9 @@ class Tenant:
 
     def _handle(self, letter: Letter) -> None:
         if letter.kind is None:
-            handling.own_message(self.worker, self.kept.rejected(), letter.message)
+            messages.own_message(self.worker, self.kept.rejected(), letter.message)
         else:
-            handling.haste_message(self.worker, self.kept.rejected(), letter.kind, letter.message)
+            messages.haste_message(self.worker, self.kept.rejected(), letter.kind, letter.message)
 
     def timer(self, play: Play | None = None) -> None:
         """One run of the timer. An error out of it is an error of the worker."""
@@ -259,7 +259,7 @@ class Tenant:
         (play or straight)(lambda: self._tick(began))
 
     def _tick(self, began: datetime) -> None:
-        watching.tick(self.worker, Readings(self.worker, by_list=True), lambda: (self.now() - began).total_seconds())
+        timer.tick(self.worker, Readings(self.worker, by_list=True), lambda: (self.now() - began).total_seconds())
 
     def tick(self, after_seconds: float = 30) -> None:
         """Time passes, the timer runs, messages are delivered."""

@@ -16,10 +16,11 @@ import pytest
 from local.producer import names
 from local.stack.azurite import StorageAccount
 from local.stack.settings import QUEUES
-from shared import finishing, handling
 from shared.errors import Transient
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
+from shared.requests import finish
+from shared.triggers import messages
 from shared.worker import Worker
 from tests.golden.story import Story
 from tests.golden.world import MODES, POOLS, PROJECT, TENANT, Deployment
@@ -128,7 +129,7 @@ def tell_last_minute(story: Story, patch: pytest.MonkeyPatch) -> None:
     with story.fault(refused):
         story.scene("placed-without-task", "Its placement is stored, its task was not added.", story.train())
         at.own_queue.messages.clear()
-    patch.setattr(finishing, "finish", _dies_at(ended, finishing.finish))
+    patch.setattr(finish, "finish", _dies_at(ended, finish.finish))
     with story.fault({"operation": "terminate_task", "status": 503, "code": "ServerBusy"}, refused):
         story.cancel(cancelled)
         story.train(replaced.entity_id)
@@ -156,7 +157,7 @@ def tell_last_minute(story: Story, patch: pytest.MonkeyPatch) -> None:
     story.scene("finishing-shown", about, finished, followed_by)
     # no timer from here on
     with pytest.MonkeyPatch.context() as dies:
-        dies.setattr(handling, "_advance", lambda *_: None)
+        dies.setattr(messages, "_advance", lambda *_: None)
         story.scene("waiting", "Its handler's host died when the record was written.", story.train())
     story.cancel(flagged)
     story.scene("running-cancel-flagged", "Cancelled; the timer has not looked at it yet.", flagged)

@@ -20,8 +20,8 @@ from shared.kinds import Entity, Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
 from shared.ledger.port import LiveSummary
-from shared.own_message import from_bytes, to_text
-from shared.placement.pool_notes import PoolNotes
+from shared.pools.pool_notes import PoolNotes
+from shared.protocol.own_message import from_bytes, to_text
 from shared.protocol.record import Done, Record
 from shared.storage.blob_container import BlobContainer
 from tests.golden.world import MODES, PROJECT, Deployment, shown_status

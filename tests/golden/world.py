@@ -32,14 +32,15 @@ from local.stack.settings import (
     storage_settings,
 )
 from shared import app as wiring
-from shared import handling, logs
 from shared.batch.client import connect
-from shared.handling import QueueMessage
 from shared.haste import experiment_config
 from shared.kinds import Entity, Kind
-from shared.settings import load_settings
+from shared.settings.table import load_settings
 from shared.storage import blob_container
 from shared.storage.accounts import worker_container
+from shared.telemetry import logs
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import OwnQueue
 
@@ -148,7 +149,7 @@ class Deployment:
         assert found is not None
         queue.delete_message(found)
         message = QueueMessage(queue.queue_name, found.id, self.clock.now(), found.content.encode())
-        handling.haste_message(self.app.worker, self.app.rejected, kind, message)
+        messages.haste_message(self.app.worker, self.app.rejected, kind, message)
         return message
 
     def deliver_own(self) -> None:
@@ -158,7 +159,7 @@ class Deployment:
         for _at, text in due:
             self._own_messages += 1
             message = QueueMessage("own", f"own-{self._own_messages}", self.clock.now(), text.encode())
-            handling.own_message(self.app.worker, self.app.rejected, message)
+            messages.own_message(self.app.worker, self.app.rejected, message)
 
     # --- what happens to the Batch account
 

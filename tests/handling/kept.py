@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from shared.rejected import Rejected
 from shared.storage.blob_container import BlobContainer
+from shared.storage.rejected import Rejected
 
 
 class KeptBlobs:

@@ -13,13 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from shared import accepting, handling, retry
+from shared import retry
 from shared.errors import Conflict, InvalidMessage, Transient
-from shared.handling import QueueMessage
 from shared.haste.messages import HasteMessage, parse_message
 from shared.kinds import Entity, Kind
-from shared.own_message import CancelLater, Resume, from_bytes, to_text
+from shared.protocol.own_message import CancelLater, Resume, from_bytes, to_text
 from shared.protocol.record import State
+from shared.requests import accept
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.handling.kept import KeptBlobs
 from tests.protocol.small_world import TRAINING
@@ -52,9 +54,9 @@ def rejected_by(kept: KeptBlobs, body: bytes, own: bool) -> None:
     """Hand a message to a trigger of a worker that must not be needed for it."""
     message = QueueMessage("some-queue", "message-1", datetime.now(UTC), body)
     if own:
-        handling.own_message(None, kept.rejected(), message)  # type: ignore[arg-type]
+        messages.own_message(None, kept.rejected(), message)  # type: ignore[arg-type]
     else:
-        handling.haste_message(None, kept.rejected(), Kind.TRAINING, message)  # type: ignore[arg-type]
+        messages.haste_message(None, kept.rejected(), Kind.TRAINING, message)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -235,7 +237,7 @@ def test_a_message_takes_no_longer_than_its_time(waits: PassingWaits, monkeypatc
 
 def own(story: Story, message: Resume | CancelLater) -> None:
     queue_message = QueueMessage("own", "own-1", story.now(), to_text(message).encode())
-    handling.own_message(story.worker, story.kept.rejected(), queue_message)
+    messages.own_message(story.worker, story.kept.rejected(), queue_message)
 
 
 @pytest.mark.parametrize("message", [Resume(TRAINING, "m1", 2), Resume(TRAINING, "m0", 1), Resume(TRAINING, "m2", 1)])
@@ -274,7 +276,7 @@ def test_a_cancel_that_meets_a_finishing_record_is_put_off_by_a_message_of_our_o
     assert story.state is State.FINISHING
     before = len(story.world.own_queue.messages)
     asked = story.now()
-    accepting.cancel(story.worker, TRAINING, "c1", asked)
+    accept.cancel(story.worker, TRAINING, "c1", asked)
     assert story.ends() == {"c1": "cancel"}, "its entry is written first"
     (visible_at, text) = story.world.own_queue.messages[before]
     assert visible_at > story.now()

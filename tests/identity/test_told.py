@@ -6,9 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from shared import operator_waits
 from shared.identity import AppIdentity
 from shared.protocol.record import State
+from shared.requests import operator_waits
 from tests.identity.endpoint import UNKNOWN, app_with_one_identity
 from tests.protocol.story import Story
 

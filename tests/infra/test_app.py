@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.kinds import Kind
-from shared.settings import Settings, load_settings
+from shared.settings.table import Settings, load_settings
 from tests.infra import expectations
 from tests.infra.snapshots import Json, app_settings, load, names, resources
 

@@ -13,13 +13,13 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 from structlog.testing import capture_logs
 
 from bench.storage_answers import StoredAnswer
-from shared import expiring
-from shared.expiring import OldEntries
 from shared.haste.workload import Outcome, Result
+from shared.housekeeping import expiring
+from shared.housekeeping.expiring import OldEntries
 from shared.ledger.blob_ledger import BlobLedger
 from shared.protocol.record import Done, State
-from shared.rejected import Rejected
 from shared.storage.blob_container import BlobContainer
+from shared.storage.rejected import Rejected
 from tests.protocol.small_world import TRAINING
 from tests.protocol.values import record
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shared import janitor
+from shared.housekeeping import janitor
+from shared.pools.readings import Readings
 from shared.protocol.record import State
-from shared.readings import Readings
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.protocol.test_adopting import body

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.batch.types import JobState, JobView, TaskView
-from shared.job_ends import Fate, has_had_its_time, is_reconciled_late, judge
+from shared.housekeeping.job_ends import Fate, has_had_its_time, is_reconciled_late, judge
 
 MONDAY = datetime(2026, 8, 10, tzinfo=UTC)  # of week 33
 NEXT_MONDAY = MONDAY + timedelta(days=7)

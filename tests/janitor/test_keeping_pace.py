@@ -11,7 +11,7 @@ import pytest
 from bench import storage_service
 from bench.deployment import Deployment
 from bench.storage_service import Blob
-from shared.expiring import MOST_DELETIONS, OldEntries
+from shared.housekeeping.expiring import MOST_DELETIONS, OldEntries
 from tests.batch.passing_waits import PassingWaits
 
 TEN_MINUTES = 600

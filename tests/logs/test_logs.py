@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from shared import logs
+from shared.telemetry import logs
 from tests.logs.test_redaction import nested, secrets_in_form, texts
 
 ROOT = Path(__file__).resolve().parents[2]

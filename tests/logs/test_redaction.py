@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.redaction import MARK, redact, redact_value
+from shared.telemetry.redaction import MARK, redact, redact_value
 
 SIGNATURE = "q9Z1x8mT0uYb2nWc4VdE6fGhI7jKlMnOpQrStUvWxYz="
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.batch.types import PoolCounts, PoolView
-from shared.placement.routing import Circumstances, PoolReading
+from shared.pools.routing import Circumstances, PoolReading
 
 NOON = datetime(2026, 8, 12, 12, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.placement.job_names import (
+from shared.pools.job_names import (
     legacy_job_id,
     pool_scoped_job_id,
     shared_job_id,

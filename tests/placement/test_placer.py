@@ -10,9 +10,9 @@ import pytest
 
 from shared.errors import NeedsOperator, QuotaReached, Transient
 from shared.kinds import Kind
-from shared.placement.job_names import with_successors
-from shared.placement.placer import JobNames, LegacyNames, Placer, SharedNames, read_counts, read_pools
-from shared.placement.routing import Circumstances, route
+from shared.pools.job_names import with_successors
+from shared.pools.placer import JobNames, LegacyNames, Placer, SharedNames, read_counts, read_pools
+from shared.pools.routing import Circumstances, route
 from shared.protocol.record import Placement
 from tests.batch.account import Account
 from tests.batch.passing_waits import PassingWaits

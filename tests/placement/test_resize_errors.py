@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.batch.types import PoolCounts, PoolView
-from shared.placement.resize_errors import trouble
-from shared.placement.routing import Avoid, Decision, PoolReading, route
+from shared.pools.resize_errors import trouble
+from shared.pools.routing import Avoid, Decision, PoolReading, route
 from tests.placement.readings import NOON, around, counts, reading, view
 
 BOTH = ("h100", "t4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.batch.types import PoolView
-from shared.placement.routing import Avoid, PoolReading, route
+from shared.pools.routing import Avoid, PoolReading, route
 from tests.placement.readings import around, counts, reading, view
 
 BOTH = ("h100", "t4")

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.placement.routing import Avoid, Circumstances, PoolReading, route
+from shared.pools.routing import Avoid, Circumstances, PoolReading, route
 from tests.placement.readings import NOON, around, counts, view
 
 POOLS = "abcd"

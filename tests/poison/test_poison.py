@@ -14,12 +14,12 @@ import pytest
 from azure.storage.queue import QueueServiceClient
 
 from local.stack.azurite import StorageAccount
-from shared import poison
 from shared.errors import NeedsOperator, Transient
 from shared.kinds import Kind
-from shared.own_message import CancelLater, Resume, to_text
+from shared.protocol.own_message import CancelLater, Resume, to_text
 from shared.protocol.record import State
 from shared.storage.queues import QueueReader, TakenMessage
+from shared.triggers import poison
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import MODEL, PROJECT, TRAINING
 from tests.protocol.story import Story

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shared import watching
 from shared.kinds import Kind
-from shared.readings import Readings
+from shared.pools.readings import Readings
+from shared.triggers import timer
 from shared.worker import ManagedPools
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import INFERENCE
@@ -103,7 +103,7 @@ def test_failures_over_two_runs_of_the_timer_count_together_and_nobody_is_told_o
         job, task = story.world.runner.running()[0]
         story.world.runner.finish(job, task, PERMISSION_DENIED)
         story.world.batch_world.advance(1)
-    watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
+    timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
     assert {story.shown_of(model)["status"] for model in "123"} == {"InProgress"}
     fail_at_once(story)
     story.until(lambda: story.running_in("t4") == 3)

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from local.batch import control
 from local.batch.iso8601 import parse_duration
-from shared import operator_waits
+from shared.requests import operator_waits
 from shared.worker import ManagedPools, Pace
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, pool, two_pools

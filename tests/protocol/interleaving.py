@@ -11,13 +11,14 @@ from datetime import datetime
 from typing import NoReturn
 
 from local.batch import control
-from shared import accepting, watching
 from shared.errors import Conflict, JobOver, Transient
-from shared.handling import _advance as advance_gently
 from shared.kinds import Kind
-from shared.own_message import CancelLater, Resume, from_bytes
+from shared.pools.readings import Readings
+from shared.protocol.own_message import CancelLater, Resume, from_bytes
 from shared.protocol.record import Request, task_ids
-from shared.readings import Readings
+from shared.requests import accept
+from shared.triggers import timer
+from shared.triggers.messages import _advance as advance_gently
 from tests.protocol.small_world import INFERENCE, TRAINING, SmallWorld
 from tests.protocol.stepping import Actor, Stepped
 
@@ -136,9 +137,7 @@ class Entity:
     def _put_cancel(self) -> None:
         self.pass_seconds(1)
         asked = self.cancel_asked = self._now()
-        self.messages.append(
-            Message("cancel", lambda: accepting.cancel(self.world.worker, TRAINING, "cancel-1", asked))
-        )
+        self.messages.append(Message("cancel", lambda: accept.cancel(self.world.worker, TRAINING, "cancel-1", asked)))
         if self.with_save and self.world.record(TRAINING).get("status") not in ("Processed", "Failed"):
             self.pending_save = lambda: self.world.save_record(TRAINING, status="Cancelled")
 
@@ -148,7 +147,7 @@ class Entity:
         self.pending_save = None
 
     def _handle_start(self, request: Request) -> None:
-        version = accepting.accept(self.world.worker, TRAINING, request)
+        version = accept.accept(self.world.worker, TRAINING, request)
         if version is not None:
             advance_gently(self.world.worker, version)
 
@@ -161,7 +160,7 @@ class Entity:
     def _handle_own(self, message: Resume | CancelLater) -> None:
         worker = self.world.worker
         if isinstance(message, CancelLater):
-            accepting.cancel(worker, message.entity, message.cancel_id, message.asked)
+            accept.cancel(worker, message.entity, message.cancel_id, message.asked)
             return
         version = worker.ledger.read(message.entity.key)
         if version and (version.record.request.request_id, version.record.attempt) == (
@@ -174,7 +173,7 @@ class Entity:
         def work() -> None:
             try:
                 if message is None:
-                    watching.tick(self.world.worker, Readings(self.world.worker, by_list=True), lambda: 0.0)
+                    timer.tick(self.world.worker, Readings(self.world.worker, by_list=True), lambda: 0.0)
                 else:
                     message.handle()
             except _EXPECTED:

@@ -7,16 +7,16 @@ import hashlib
 import json
 from typing import Any
 
-from shared import handling, watching
 from shared.errors import Conflict
-from shared.handling import QueueMessage
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Workload
 from shared.kinds import Entity, Kind
+from shared.pools.readings import Readings
 from shared.protocol.record import Record, task_id
-from shared.readings import Readings
-from shared.showing import HasteRecords
+from shared.requests.haste_records import HasteRecords
+from shared.triggers import messages, timer
+from shared.triggers.messages import QueueMessage
 from tests.handling.kept import KeptBlobs
 from tests.haste import samples
 from tests.haste.memory_blobs import MemoryBlobs
@@ -75,7 +75,7 @@ class OneModel:
         return QueueMessage("training-queue", message_id, self.world.clock.now(), json.dumps(body).encode())
 
     def deliver(self, message: QueueMessage) -> None:
-        handling.haste_message(self.worker, self._rejected, Kind.TRAINING, message)
+        messages.haste_message(self.worker, self._rejected, Kind.TRAINING, message)
 
     def train(self, message_id: str) -> None:
         self.save({**self.model, "status": "Queued"})
@@ -87,7 +87,7 @@ class OneModel:
         self.world.batch_world.advance(seconds)
 
     def run_timer(self) -> None:
-        watching.tick(self.worker, Readings(self.worker, by_list=True), lambda: 0.0)
+        timer.tick(self.worker, Readings(self.worker, by_list=True), lambda: 0.0)
 
     def deliver_own(self) -> None:
         """What has become visible on the worker's own queue."""
@@ -95,7 +95,7 @@ class OneModel:
         due = [one for one in queue.messages if one[0] <= now]
         queue.messages = [one for one in queue.messages if one[0] > now]
         for number, (_visible_at, text) in enumerate(due):
-            handling.own_message(self.worker, self._rejected, QueueMessage("own", f"own-{number}", now, text.encode()))
+            messages.own_message(self.worker, self._rejected, QueueMessage("own", f"own-{number}", now, text.encode()))
 
     def tick(self, times: int = 1) -> None:
         for _ in range(times):

@@ -15,6 +15,7 @@ from azure.core.credentials import AzureNamedKeyCredential
 
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
 from shared.batch.client import AzureBatch, BatchCredential, connect
+from shared.batch.task_body import TaskBodies
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.errors import Conflict, NotThere
 from shared.haste import records
@@ -30,11 +31,10 @@ from shared.haste.workload import (
     TaskSpec,
 )
 from shared.kinds import Entity, Kind
-from shared.placement.placer import Placer, SharedNames
-from shared.recovery import Policy
+from shared.pools.placer import Placer, SharedNames
+from shared.pools.recovery import Policy
+from shared.requests.haste_records import HasteRecords
 from shared.service_clock import ServiceClock
-from shared.showing import HasteRecords
-from shared.task_bodies import TaskBodies
 from shared.worker import Limits, Pace, Worker
 from tests.ledger.memory_ledger import MemoryLedger
 from tests.ledger.memory_notes import MemoryNotes

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from shared import handling, watching
-from shared.handling import QueueMessage
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
+from shared.pools.readings import Readings
 from shared.protocol.record import Record, State, task_id
-from shared.readings import Readings
+from shared.triggers import messages, timer
+from shared.triggers.messages import QueueMessage
 from tests.handling.kept import KeptBlobs
 from tests.protocol.small_world import MODEL, PROJECT, TRAINING, SmallWorld
 
@@ -46,7 +46,7 @@ class Story:
         return QueueMessage(f"{entity.kind}-queue", message_id, self.now(), json.dumps(body).encode())
 
     def deliver(self, message: QueueMessage, kind: Kind = Kind.TRAINING) -> None:
-        handling.haste_message(self.worker, self.kept.rejected(), kind, message)
+        messages.haste_message(self.worker, self.kept.rejected(), kind, message)
 
     def ask(self, message_id: str = "m1") -> QueueMessage:
         """HASTE's API asks for a training: its message is delivered at once. The message, to deliver it again."""
@@ -68,7 +68,7 @@ class Story:
     def tick(self, after_seconds: float = 30) -> None:
         """Time passes, own messages that are due are delivered, the timer runs."""
         self.world.batch_world.advance(after_seconds)
-        watching.tick(self.worker, Readings(self.worker, by_list=True), lambda: 0.0)
+        timer.tick(self.worker, Readings(self.worker, by_list=True), lambda: 0.0)
         self.deliver_own()
 
     def deliver_own(self) -> None:
@@ -78,7 +78,7 @@ class Story:
         for _visible_at, text in due:
             self._messages += 1
             message = QueueMessage("own", f"own-{self._messages}", self.now(), text.encode())
-            handling.own_message(self.worker, self.kept.rejected(), message)
+            messages.own_message(self.worker, self.kept.rejected(), message)
 
     def until(self, wanted: Callable[[], object], ticks: int = 12) -> None:
         """Ticks until it is so."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from shared import accepting
 from shared.batch.client import AzureBatch
 from shared.haste.workload import Result, Shown
 from shared.protocol import table
 from shared.protocol.record import Done, EndReason, Record, Request
 from shared.protocol.table import Accept, Do, Seen, Step, Verdict
+from shared.requests import accept
 
 Switch = Callable[[pytest.MonkeyPatch], None]
 
@@ -79,7 +79,7 @@ def cancel_entry_first(patch: pytest.MonkeyPatch) -> None:
 
             worker.ledger.replace(version, replace(version.record, cancel_asked=asked))
 
-    patch.setattr(accepting, "cancel", cancel)
+    patch.setattr(accept, "cancel", cancel)
 
 
 def guard_haste(patch: pytest.MonkeyPatch) -> None:
@@ -88,13 +88,13 @@ def guard_haste(patch: pytest.MonkeyPatch) -> None:
     def always(_record: Record, _done: Iterable[Done], _shown: Shown) -> bool:
         return True
 
-    patch.setattr("shared.showing.may_show_progress", always)
+    patch.setattr("shared.requests.haste_records.may_show_progress", always)
 
 
 def reassert_the_end(patch: pytest.MonkeyPatch) -> None:
     """Rules 7 and 8: after HASTE's late save the end is written once more."""
     calls: dict[str, int] = {}
-    from shared.showing import HasteRecords, Written
+    from shared.requests.haste_records import HasteRecords, Written
 
     real = HasteRecords.show_end
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.placement.placer import Placer, SharedNames
+from shared.pools.placer import Placer, SharedNames
 from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story

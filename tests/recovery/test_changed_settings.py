@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
-from shared import watching
+from shared.pools.readings import Readings
 from shared.protocol.record import State
-from shared.readings import Readings
+from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.test_adopting import Left
 from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
@@ -62,7 +62,7 @@ def test_a_job_whose_last_candidate_has_lost_it_too_often_fails_while_it_waits()
     control.preempt_node(story.world.batch_world, "h100")
     while story.states() != [State.WAITING]:
         story.wait(timedelta(seconds=30))
-        watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
+        timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0)
     story.world.candidates = ("h100",)
     story.with_policy(most_losses_per_pool=1)
     story.until(lambda: story.ended("0"), ticks=30)

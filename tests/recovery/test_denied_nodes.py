@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from shared import readings
+from shared.pools import readings
 from tests.protocol.story import Story
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shared.batch.types import JobView
 from shared.kinds import Entity, Kind
-from shared.placement.placer import Placer, SharedNames
+from shared.pools.placer import Placer, SharedNames
 from shared.protocol.record import State
 from shared.worker import ManagedPools
 from tests.batch.passing_waits import PassingWaits

@@ -9,7 +9,7 @@ import pytest
 
 from local.batch import control
 from shared.kinds import Kind
-from shared.lifetimes import sas_expiry
+from shared.settings.lifetimes import sas_expiry
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import NoCredentials
 from tests.recovery.trainings import Trainings, at_most_one_each, pool

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import recovery
 from shared.batch.types import NodeView, TaskView
-from shared.placement.routing import Decision
+from shared.pools import recovery
+from shared.pools.recovery import RUNNING_WITHOUT_NODE, Policy
+from shared.pools.routing import Decision
 from shared.protocol.record import EndReason, Loss, NodeRun, Record, State
 from shared.protocol.table import Seen
-from shared.recovery import RUNNING_WITHOUT_NODE, Policy
 from tests.protocol.values import at, placement, record
 
 POLICY = Policy(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from local.batch import Failure, RunEnd, control
-from shared import recovery
 from shared.batch.types import TaskView
+from shared.pools import recovery
 from shared.protocol.record import NodeRun, Placement, Record, Request, State
 from shared.protocol.table import Seen
 from tests.batch.account import Account

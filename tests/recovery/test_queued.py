@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import recovery
 from shared.batch.types import TaskView
-from shared.lifetimes import MARGIN, sas_expiry
-from shared.placement.routing import Decision
+from shared.pools import recovery
+from shared.pools.routing import Decision
 from shared.protocol.record import EndReason, Loss, Placement, Record, State
+from shared.settings.lifetimes import MARGIN, sas_expiry
 from tests.protocol.values import NOON, at, placement, record
 from tests.recovery.test_losses import FREE, FULL, GROWS, POLICY
 

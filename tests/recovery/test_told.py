@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
-from shared import recovery
+from shared.pools import recovery
 from shared.protocol.record import Loss, NodeRun, State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.values import NOON, record

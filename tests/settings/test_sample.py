@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.settings import Settings, load_settings, setting_names
+from shared.settings.table import Settings, load_settings, setting_names
 
 SAMPLE = Path(__file__).resolve().parents[2] / "local.settings.sample.json"
 HOST_ONLY = {"FUNCTIONS_WORKER_RUNTIME": "python"}

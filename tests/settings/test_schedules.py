@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from local.functions_host.schedule import CronSchedule, ScheduleError, parse_schedule
-from shared.schedules import check_schedule
+from shared.settings.schedules import check_schedule
 from tests.functions_host.recordings import read_rows
 
 ROWS = read_rows("ncrontab.json")

@@ -12,8 +12,8 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from local.stack.azurite import StorageAccount
 from shared.identity import AppIdentity
-from shared.setting_values import parse_connection_string
-from shared.settings import Settings, load_settings
+from shared.settings.table import Settings, load_settings
+from shared.settings.values import parse_connection_string
 from shared.storage.accounts import delegating_service, haste_container
 from shared.storage.addresses import ContainerAddress
 from shared.storage.blob_container import BlobContainer

@@ -7,10 +7,10 @@ import logging
 import pytest
 from azure.core.exceptions import AzureError
 
-from shared import logs
 from shared.identity import AppIdentity
 from shared.storage.accounts import delegating_service, haste_container, queues, worker_container
 from shared.storage.blob_container import BlobContainer
+from shared.telemetry import logs
 from tests.storage.conftest import Tenant, settings_for
 
 

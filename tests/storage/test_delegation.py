@@ -13,7 +13,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContainerClient
 
 from shared.errors import Refused
-from shared.lifetimes import KEY_MAX_LIFE, MARGIN, sas_expiry
+from shared.settings.lifetimes import KEY_MAX_LIFE, MARGIN, sas_expiry
 from tests.storage.conftest import Tenant
 
 HOUR = timedelta(hours=1)

@@ -14,8 +14,8 @@ from local.stack.azurite import StorageAccount
 from local.stack.settings import Identity
 from shared.errors import Conflict, NeedsOperator, Transient
 from shared.identity import AppIdentity
-from shared.lifetimes import sas_expiry
-from shared.setting_values import StorageAccount as Account
+from shared.settings.lifetimes import sas_expiry
+from shared.settings.values import StorageAccount as Account
 from shared.storage.accounts import (
     CONNECT_TIMEOUT_SECONDS,
     READ_TIMEOUT_SECONDS,

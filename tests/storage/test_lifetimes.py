@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.errors import Refused
-from shared.lifetimes import BACKDATE, KEY_MAX_LIFE, MARGIN, covers, fits, key_window, sas_expiry, sas_start
+from shared.settings.lifetimes import BACKDATE, KEY_MAX_LIFE, MARGIN, covers, fits, key_window, sas_expiry, sas_start
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 LONGEST = KEY_MAX_LIFE - 2 * MARGIN

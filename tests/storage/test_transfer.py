@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from shared.batch.transfer import IdentityTransfer, SasTransfer, Transfer
 from shared.errors import Refused
 from shared.haste.workload import OutputFile, ResourceFile, TaskSpec
-from shared.lifetimes import sas_expiry
+from shared.settings.lifetimes import sas_expiry
 from shared.storage.addresses import ContainerAddress
-from shared.transfer import IdentityTransfer, SasTransfer, Transfer
 from tests.storage.conftest import Tenant
 from tests.storage.test_delegation import HOUR, allowed
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from shared.housekeeping.sweep import sweep
 from shared.kinds import Kind
+from shared.pools.readings import Readings
 from shared.protocol.record import State, task_id
-from shared.readings import Readings
-from shared.sweeping import sweep
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story

@@ -12,10 +12,10 @@ import pytest
 from shared import retry
 from shared.app import App
 from shared.errors import Transient
-from shared.expiring import OldEntries
+from shared.housekeeping.expiring import OldEntries
+from shared.housekeeping.past_jobs import PastJobs
 from shared.kinds import Kind
-from shared.past_jobs import PastJobs
-from shared.settings import load_settings
+from shared.settings.table import load_settings
 from shared.storage.blob_container import BlobContainer, Version
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story

@@ -15,11 +15,11 @@ from azure.core.rest import HttpRequest, HttpResponse
 from bench.deployment import Deployment
 from local.batch import control
 from local.producer import names
-from shared import handling, watching
 from shared.app import App
-from shared.handling import QueueMessage
 from shared.kinds import Entity
 from shared.storage.lease import LEASE_SECONDS
+from shared.triggers import messages, timer
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
 
@@ -71,7 +71,7 @@ def cancel(deployment: Deployment, entity: Entity) -> None:
     deployment.api.put_cancel_model(entity.project_id, entity.entity_id, delay_seconds=0)
     (text,) = deployment.storage.take("train-queue")
     message = QueueMessage("train-queue", "cancel-1", deployment.clock.now(), text.encode())
-    handling.haste_message(deployment.app.worker, deployment.app.rejected, entity.kind, message)
+    messages.haste_message(deployment.app.worker, deployment.app.rejected, entity.kind, message)
 
 
 def status(deployment: Deployment, entity: Entity) -> str:
@@ -184,7 +184,7 @@ def test_a_run_that_fails_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) 
         raise KeyError("nobody expected this")
 
     with monkeypatch.context() as patch:
-        patch.setattr(watching, "in_order", breaks)
+        patch.setattr(timer, "in_order", breaks)
         with pytest.raises(ExceptionGroup):
             deployment.app.tick()
     deployment.new_process().tick()

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
-from shared.submitting import NodeFiles
+from shared.requests.place import NodeFiles
 from shared.worker import FileNames, Pace
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, pool

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.batch import control
-from shared import watching
-from shared.accepting import accept
-from shared.admission import free_turns, in_turn
 from shared.errors import NeedsOperator
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
-from shared.placement.placer import Placer, SharedNames
+from shared.pools.placer import Placer, SharedNames
+from shared.pools.readings import Readings
 from shared.protocol.record import Request, State
-from shared.readings import Readings
+from shared.requests.accept import accept
+from shared.requests.turns import free_turns, in_turn
+from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT, TRAINING
 from tests.protocol.test_adopting import JOB, TASK, Left
@@ -232,7 +232,7 @@ def test_a_run_that_is_not_alone_any_more_admits_nobody() -> None:
     story = capped(2)
     story.train("1", "2", "3")
     answers = iter([True, False, False])
-    watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0, lambda: next(answers))
+    timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: 0.0, lambda: next(answers))
     assert [story.live_of(model).state for model in "123"] == [State.PLACED, State.WAITING, State.WAITING]
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import watching
-from shared.readings import Readings
+from shared.pools.readings import Readings
+from shared.triggers import timer
 from shared.worker import Turn
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
@@ -25,7 +25,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
 def short_tick(story: Story, records: int) -> int:
     """A run of the timer that has time for so many records."""
     clock = itertools.chain([0.0] * (records + 1), itertools.repeat(1000.0))
-    return watching.tick(story.worker, Readings(story.worker, by_list=True), lambda: next(clock))
+    return timer.tick(story.worker, Readings(story.worker, by_list=True), lambda: next(clock))
 
 
 def test_runs_that_are_always_cut_short_come_to_everybody_in_turn() -> None:

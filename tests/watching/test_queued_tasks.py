@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared import driver, queued_tasks
 from shared.ledger.port import Versioned
+from shared.pools.readings import Readings
 from shared.protocol.record import EndReason, Loss
-from shared.readings import Readings
+from shared.requests import driver, queued_tasks
 from shared.worker import Pace, Worker
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool

@@ -12,12 +12,13 @@ from structlog.testing import capture_logs
 
 from bench.deployment import Deployment
 from bench.storage_service import Blob
-from shared import handling, sweeping
-from shared.handling import QueueMessage
+from shared.housekeeping import sweep
 from shared.kinds import Entity, Kind
-from shared.poison import empty
-from shared.readings import Readings
+from shared.pools.readings import Readings
 from shared.storage.queues import TakenMessage
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
+from shared.triggers.poison import empty
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.values import at
@@ -177,7 +178,7 @@ def swept(scene: Scene) -> list[str]:
     deployment.app.worker.batch.create_task(jobs[0], body(ORPHAN))
     deployment.world.advance(3600)
     worker = deployment.app.worker
-    found = sweeping.sweep(worker, Readings(worker, by_list=True), jobs, may_end=True)
+    found = sweep.sweep(worker, Readings(worker, by_list=True), jobs, may_end=True)
     deployment.world.advance(10)
     return found
 
@@ -259,7 +260,7 @@ def test_a_message_for_it_is_kept_and_said_in_haste_s_record(scene: Scene, statu
     message = QueueMessage("train-queue", "again", now, text.encode())
     if where == "active" or status == "Queued":
         with pytest.raises(Exception, match=f"{where}/{scene.broken.key}.* cannot be read"):
-            handling.haste_message(app.worker, app.rejected, Kind.TRAINING, message)
+            messages.haste_message(app.worker, app.rejected, Kind.TRAINING, message)
     queues: Any = Poisoned(TakenMessage("train-queue-poison", "again", text, now, "receipt"))
     empty(app.worker, app.rejected, queues, app.queue_names())
     assert queues.messages == []
@@ -320,7 +321,7 @@ def test_a_newer_request_does_not_wait_for_what_cannot_follow(scene: Scene) -> N
     text = ask_again(scene)
     app = scene.deployment.app
     message = QueueMessage("train-queue", "again", scene.deployment.clock.now(), text.encode())
-    handling.haste_message(app.worker, app.rejected, Kind.TRAINING, message)
+    messages.haste_message(app.worker, app.rejected, Kind.TRAINING, message)
     scene.ticks(6)
     assert shown(scene.deployment, scene.broken)["status"] == "InProgress"
     version = app.worker.ledger.read(scene.broken.key)

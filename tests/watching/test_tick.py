@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from shared import watching
 from shared.kinds import Entity, Kind
-from shared.own_message import Resume, from_bytes
+from shared.pools.readings import Readings
+from shared.protocol.own_message import Resume, from_bytes
 from shared.protocol.record import State
-from shared.readings import Readings
+from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT, TRAINING
 from tests.protocol.story import Story
@@ -45,7 +45,7 @@ def finish_all(story: Story) -> None:
 
 
 def run_tick(story: Story, seconds: Callable[[], float] = lambda: 0.0) -> int:
-    return watching.tick(story.worker, Readings(story.worker, by_list=True), seconds)
+    return timer.tick(story.worker, Readings(story.worker, by_list=True), seconds)
 
 
 def statuses(story: Story, entities: list[Entity]) -> list[str]:
@@ -239,7 +239,7 @@ def test_a_handler_that_died_after_the_record_was_made_is_followed_by_the_timer(
 ) -> None:
     story = Story()
     with monkeypatch.context() as patch:
-        patch.setattr("shared.handling._advance", lambda *_args: None)
+        patch.setattr("shared.triggers.messages._advance", lambda *_args: None)
         story.ask()
     assert (story.state, story.created()) == (State.WAITING, [])
     story.until(lambda: story.world.live_tasks(), ticks=5)

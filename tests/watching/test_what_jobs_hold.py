@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 from bench.deployment import Deployment
 from bench.storage_service import Blob
 from local.producer import names
-from shared import handling
 from shared.errors import Transient
-from shared.handling import QueueMessage
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.training import Training
 from shared.kinds import Entity, Kind
+from shared.triggers import messages
+from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.haste.rasters import geotiff
 from tests.recovery.trainings import pool
@@ -148,7 +148,7 @@ def test_a_request_about_a_record_with_garbage_is_taken_in(deployment: Deploymen
     change(deployment, entity, **fields)
     body = json.dumps({"projectId": entity.project_id, "modelId": entity.entity_id, "status": "Queued"})
     message = QueueMessage("train-queue", "again", deployment.clock.now(), body.encode())
-    handling.haste_message(deployment.app.worker, deployment.app.rejected, Kind.TRAINING, message)
+    messages.haste_message(deployment.app.worker, deployment.app.rejected, Kind.TRAINING, message)
     end(deployment)
     assert ticks(deployment) == []
     assert sorted(results(deployment, entity)) == ["completed", "failed"]
@@ -189,7 +189,7 @@ def prepare_imagery(deployment: Deployment, number: int) -> Entity:
     layer["postEventImageryUrls"] = ["https://elsewhere.example/x.tif"]  # type: ignore[assignment]
     put(deployment, record_name(entity), json.dumps(layer).encode())
     message = QueueMessage("image-layers", f"layer-{number}", deployment.clock.now(), json.dumps(layer).encode())
-    handling.haste_message(deployment.app.worker, deployment.app.rejected, Kind.IMAGERYPREP, message)
+    messages.haste_message(deployment.app.worker, deployment.app.rejected, Kind.IMAGERYPREP, message)
     return entity
 
 
