@@ -10,7 +10,7 @@ import numpy as np
 from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueMessage, QueueServiceClient
 from rasterio.crs import CRS
-from rasterio.transform import from_origin
+from rasterio.transform import from_bounds
 
 from local.certificates import Certificates
 from local.images.rasters import write_cog
@@ -108,13 +108,14 @@ def stack_options(run_folder: Path, image: Path, certificates: Certificates, gat
 
 
 def write_image(folder: Path) -> None:
-    """The programs, and one small raster that has a place on the map."""
+    """The programs, and one small raster where HASTE's users draw their labels."""
     (folder / "programs").mkdir(parents=True)
     entrypoint = folder / "entrypoint"
     entrypoint.write_text(_ENTRYPOINT)
     entrypoint.chmod(0o700)
-    corner = from_origin(synthetic.LEFT, synthetic.TOP, synthetic.PIXEL_METRES, synthetic.PIXEL_METRES)
-    write_cog(folder / "raster.tif", np.ones((3, 16, 16), dtype=np.uint8), corner, CRS.from_epsg(synthetic.EPSG))
+    left, bottom, right, top = synthetic.bounds()
+    place = from_bounds(left, bottom, right, top, 16, 16)
+    write_cog(folder / "raster.tif", np.ones((3, 16, 16), dtype=np.uint8), place, CRS.from_epsg(synthetic.EPSG))
 
 
 def write_program(image: Path, subject: str, seconds: float, exit_code: int) -> None:
