@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 from operate.batch_words import InBatch, enabling, read_jobs, told_disabled
 from operate.explanation import next_look
 from shared.errors import Unreadable
+from shared.ledger.pool_notes import PoolNotes
 from shared.ledger.port import LiveSummary
-from shared.pools.pool_notes import PoolNotes
 from shared.protocol.record import State
 from shared.storage.blob_container import BlobContainer
 from shared.worker import Worker

@@ -28,10 +28,11 @@ from shared.identity import AppIdentity
 from shared.kinds import Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
+from shared.limits import Limits, Policy
+from shared.memory import Memory, Pace
 from shared.pools.job_names import legacy_job_ids
 from shared.pools.placer import LegacyNames, Placer, SharedNames
 from shared.pools.readings import Readings
-from shared.pools.recovery import Policy
 from shared.requests.haste_records import HasteRecords
 from shared.retry import at_most
 from shared.service_clock import ServiceClock
@@ -48,7 +49,7 @@ from shared.storage.reading_urls import ReadingUrls
 from shared.storage.rejected import Rejected
 from shared.telemetry import logs
 from shared.triggers import poison, timer
-from shared.worker import Limits, ManagedPools, Pace, Worker
+from shared.worker import ManagedPools, Worker
 
 log = structlog.get_logger(__name__)
 
@@ -184,9 +185,11 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
             )
             for kind in Kind
         },
-        progress_pace=Pace(settings.worker_progress_every),
-        node_pace=Pace(_LOOK_AT_NODES_EVERY),
-        pool_pace=Pace(_LOOK_AT_POOLS_EVERY),
+        memory=Memory(
+            progress=Pace(settings.worker_progress_every),
+            nodes=Pace(_LOOK_AT_NODES_EVERY),
+            pools=Pace(_LOOK_AT_POOLS_EVERY),
+        ),
         notes=BlobNotes(own_blobs),
         managed_pools=_managed_pools(settings),
         now=storage_clock.now,

@@ -1,30 +1,86 @@
-"""What every use case works with: the services behind ports, the clock, and the limits."""
+"""What every use case works with: the services behind ports, the clocks, and the limits."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from heapq import nsmallest
 from typing import Protocol
 
 from shared.batch.task_body import TaskBodies
 from shared.batch.types import BatchService
-from shared.haste.workload import Workload
-from shared.kinds import Kind
+from shared.haste.workload import Change, JsonObject, Shown, Workload
+from shared.kinds import Entity, Kind
 from shared.ledger.notes import NotesStore
-from shared.ledger.port import Ledger, LiveSummary
-from shared.pools.placer import Placer
-from shared.pools.recovery import Policy
-from shared.requests.haste_records import HasteRecords
+from shared.ledger.port import Ledger
+from shared.limits import Limits, Policy
+from shared.memory import Memory
+from shared.protocol.record import Placement, Record
+from shared.protocol.visibility import Written
 
-#: A task that waits for a node is looked into so often although nothing about it is new.
-LOOK_AT_QUEUED_EVERY = timedelta(hours=1)
-#: A record that this version cannot work with is told so often.
-TELL_STANDING_STILL_EVERY = timedelta(minutes=10)
-#: Whether a task's HASTE record is still there is asked no more often than this.
-LOOK_FOR_RECORD_EVERY = timedelta(minutes=2)
+
+class HasteRecords(Protocol):
+    """The HASTE records that show our work."""
+
+    def shown(self, entity: Entity) -> Shown | None:
+        """What HASTE's record says now; None if there is no record."""
+
+    def is_gone(self, entity: Entity) -> bool:
+        """There is no record, readable or not."""
+
+    def show_progress(self, record: Record, change: Change) -> Written:
+        """Write the progress of a live record, unless a newer run, a cancel or its own end stands there."""
+
+    def show_end(self, entity: Entity, record: Record | None) -> Written:
+        """Write the end of the newest request that has one. `record` = the one that is finishing, if any."""
+
+    def show_failure(self, entity: Entity, change: Change) -> bool:
+        """Write the failure of a request that never became a job, unless something else is shown by now."""
+
+    def put(self, name: str, change: Callable[[JsonObject | None], JsonObject]) -> JsonObject:
+        """Write a record that need not be there yet (None), or that cannot be read; what stands there now."""
+
+
+class Choice(Protocol):
+    """A pool that was chosen (None = wait), and why; `rejected` are the others, `pool: reason`."""
+
+    @property
+    def pool_id(self) -> str | None: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def rejected(self) -> tuple[str, ...]: ...
+
+
+class Placer(Protocol):
+    """Candidate pools, and Batch jobs on them for one tenant."""
+
+    @property
+    def tenant(self) -> str | None:
+        """The tenant that our own jobs are marked with; None where jobs keep HASTE's names and bodies."""
+
+    def candidates(self, kind: Kind) -> Sequence[str]:
+        """Candidate pools of a kind, preferred first."""
+
+    def job_id(self, kind: Kind, pool_id: str, at: datetime) -> str:
+        """The Batch job that new tasks of this kind go to on this pool."""
+
+    def place(
+        self,
+        kind: Kind,
+        decision: Choice,
+        task_id: str,
+        at: datetime,
+        earlier: Sequence[Placement] = (),
+        gone: Callable[[], Container[str]] = frozenset,
+    ) -> Placement:
+        """Make sure the Batch job for the decision is there. Raises QuotaReached, Transient, Refused, JobDisabled."""
+
+    def forget(self, job_id: str) -> None:
+        """This job takes no tasks any more: look again before the next placement."""
+
+    def adopted(self, job_id: str, task_id: str, at: datetime) -> Placement:
+        """The placement of a task that HASTE's own app has started."""
 
 
 class OwnQueue(Protocol):
@@ -39,104 +95,6 @@ class ZipQueue(Protocol):
 
     def send(self, text: str) -> None:
         """Put a message that shows up at once."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long things may take."""
-
-    late_save: timedelta
-    """how late HASTE's API may save after its message"""
-    record_patience: timedelta
-    """how long a HASTE record may be missing before its request is given up"""
-    stuck: timedelta
-    """how long Batch may call a task running that has lost its node before it is ended; and, if that does not end it,
-    before it is deleted (two function timeouts)"""
-    most_live_tasks: int = 0
-    """how many tasks of this tenant may be in Batch at once; 0 = any number"""
-
-
-class Pace:
-    """Remembers, in this process only, when each record was last looked into: an economy, nothing rests on it."""
-
-    _MOST_REMEMBERED = 50_000
-
-    def __init__(self, every: timedelta) -> None:
-        self._every = every
-        self._last: dict[str, datetime] = {}
-
-    def is_due(self, key: str, now: datetime) -> bool:
-        """True at most once per `every`."""
-        last = self._last.get(key)
-        if last is not None and now - last < self._every:
-            return False
-        if len(self._last) >= self._MOST_REMEMBERED:
-            self._last.clear()
-        self._last[key] = now
-        return True
-
-
-class InTurn:
-    """Whom a few looks in each run of the timer come to, in turn; in this process only: an economy like `Pace`."""
-
-    def __init__(self, every: timedelta) -> None:
-        self._every = every
-        self._last: dict[str, datetime] = {}
-
-    def next(self, keys: Iterable[str], most: int, now: datetime) -> frozenset[str]:
-        """Those of `keys` whose last look is longest ago, `every` at least; one that is new comes after those."""
-        self._last = {key: self._last.get(key, now - self._every) for key in keys}
-        due = [key for key, last in self._last.items() if now - last >= self._every]
-        chosen = nsmallest(most, due, key=self._last.__getitem__)
-        self._last.update(dict.fromkeys(chosen, now))
-        return frozenset(chosen)
-
-
-class FileNames:
-    """Which files a running task has on its node, for a few minutes, in this process only: an economy like `Pace`."""
-
-    _FOR = timedelta(minutes=10)
-    _MOST_REMEMBERED = 1000
-
-    def __init__(self) -> None:
-        self._names: dict[str, tuple[datetime, str, tuple[str, ...]]] = {}
-
-    def names(self, task_id: str, prefix: str, now: datetime) -> tuple[str, ...]:
-        """What is remembered below this prefix; empty if nothing is."""
-        at, of_prefix, names = self._names.get(task_id, (now, prefix, ()))
-        return names if of_prefix == prefix and now - at < self._FOR else ()
-
-    def remember(self, task_id: str, prefix: str, names: tuple[str, ...], now: datetime) -> None:
-        """What was listed just now."""
-        if len(self._names) >= self._MOST_REMEMBERED:
-            self._names.clear()
-        self._names[task_id] = (now, prefix, names)
-
-    def forget(self, task_id: str) -> None:
-        """A file was not to be had: list anew next time."""
-        self._names.pop(task_id, None)
-
-
-class Turn:
-    """Where a run of the timer that was cut short has stopped, in this process only, so that the next begins there."""
-
-    def __init__(self) -> None:
-        self._stopped_at: tuple[datetime, str] | None = None
-
-    def ordered(self, live: Sequence[LiveSummary]) -> list[LiveSummary]:
-        """Records in their order, beginning with the one that was not looked at any more."""
-        if self._stopped_at is None:
-            return list(live)
-        first = bisect_left(live, self._stopped_at, key=_place)
-        return [*live[first:], *live[:first]]
-
-    def stopped_before(self, summary: LiveSummary | None) -> None:
-        """This record was not looked at any more; None if all were."""
-        self._stopped_at = None if summary is None else _place(summary)
-
-
-def _place(summary: LiveSummary) -> tuple[datetime, str]:
-    return summary.asked, summary.key
 
 
 @dataclass(frozen=True)
@@ -162,9 +120,6 @@ class Worker:
     zip_queue: ZipQueue
     limits: Limits
     recovery: Mapping[Kind, Policy]
-    progress_pace: Pace
-    node_pace: Pace
-    pool_pace: Pace
     notes: NotesStore
     managed_pools: ManagedPools | None
     now: Callable[[], datetime]
@@ -172,11 +127,7 @@ class Worker:
     ledger says of times, but for what happens in Batch"""
     batch_now: Callable[[], datetime]
     """the time by Batch's clock: it dates tasks, nodes, pools and Batch jobs, and so placements and losses too"""
-    file_names: FileNames = field(default_factory=FileNames)
-    turn: Turn = field(default_factory=Turn)
-    queued_pace: Pace = field(default_factory=lambda: Pace(LOOK_AT_QUEUED_EVERY))
-    standing_still_pace: Pace = field(default_factory=lambda: Pace(TELL_STANDING_STILL_EVERY))
-    record_turns: InTurn = field(default_factory=lambda: InTurn(LOOK_FOR_RECORD_EVERY))
+    memory: Memory
 
     @property
     def pool_cool_down(self) -> timedelta:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import Conflict
 from shared.ledger.checked_times import has_naive_time
-from shared.pools.pool_notes import PoolNotes
+from shared.ledger.pool_notes import PoolNotes
 from shared.storage.blob_container import BlobContainer
 
 log = structlog.get_logger(__name__)

@@ -13,11 +13,11 @@ import structlog
 
 from shared.batch.types import PoolCounts, PoolView, TaskView
 from shared.errors import NeedsOperator, Unreadable, WorkerError
+from shared.ledger.pool_notes import QUICK, PoolNotes, QuickFailure
 from shared.pools import waking
-from shared.pools.pool_notes import QUICK, PoolNotes, QuickFailure
 from shared.pools.readings import Readings
 from shared.protocol.record import Record, State
-from shared.requests import operator_waits
+from shared.telemetry.operator import tell_operator
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -114,7 +114,7 @@ def look_at_pools(worker: Worker, readings: Readings) -> None:
         try:
             _look_at_pool(worker, pool_id, readings)
         except NeedsOperator as error:
-            operator_waits.tell(error)
+            tell_operator(error)
         except WorkerError as error:  # one pool must not keep the others from being looked at
             log.warning("pool not looked after", pool=pool_id, error=str(error))
 

@@ -12,8 +12,9 @@ from shared.batch.types import BatchService, JobState
 from shared.errors import JobDisabled, NeedsOperator, Transient, WorkerError
 from shared.kinds import Kind
 from shared.pools.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
-from shared.pools.routing import Decision, PoolReading
+from shared.pools.routing import PoolReading
 from shared.protocol.record import Placement
+from shared.worker import Choice
 
 #: A job of our own that took a task is taken to do so for as long: if it does not, adding the task tells.
 _JOB_STAYS = timedelta(minutes=10)
@@ -97,7 +98,7 @@ class Placer:
     def place(
         self,
         kind: Kind,
-        decision: Decision,
+        decision: Choice,
         task_id: str,
         at: datetime,
         earlier: Sequence[Placement] = (),

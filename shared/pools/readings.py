@@ -10,13 +10,12 @@ import structlog
 
 from shared.batch.types import JobState, NodeView, PoolCounts, TaskView
 from shared.errors import JobOver, NeedsOperator, WorkerError
+from shared.ledger.pool_notes import PoolNotes
 from shared.ledger.port import Listing, LiveSummary
 from shared.pools import recovery
 from shared.pools.placer import read_counts, read_pools
-from shared.pools.pool_notes import PoolNotes
 from shared.pools.routing import PoolReading
-from shared.protocol.record import State
-from shared.requests.turns import LIVE_STATES
+from shared.protocol.record import LIVE_STATES, State
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -236,7 +235,7 @@ class Readings:
             return True
         # other tenants' nodes can hide that ours is gone, so every pool is looked at now and then
         if pool_id not in self._looked_at:
-            self._looked_at[pool_id] = self._worker.node_pace.is_due(pool_id, self._worker.now())
+            self._looked_at[pool_id] = self._worker.memory.nodes.is_due(pool_id, self._worker.now())
         return self._looked_at[pool_id]
 
 

@@ -7,10 +7,11 @@ the task and its node; a reading that failed is never a source.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.batch.types import NodeView, TaskView
+from shared.limits import Policy
 from shared.pools.routing import Avoid, Decision
 from shared.protocol.record import EndReason, Loss, NodeRun, Record
 from shared.protocol.table import Seen, Verdict
@@ -37,18 +38,6 @@ _NOT_THE_PROGRAMS = frozenset(
     }
 )
 _TASK_ENDED = "TaskEnded"
-
-
-@dataclass(frozen=True)
-class Policy:
-    """The limits recovery works with. `max_wait`: how long a task may be queued; None = its credentials do not end."""
-
-    most_losses_per_pool: int
-    pool_cool_down: timedelta
-    rerun_grace: timedelta
-    queued_too_long: timedelta
-    max_run: timedelta | None
-    max_wait: timedelta | None
 
 
 def seen(task: TaskView | None, policy: Policy) -> Seen:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from shared.batch.types import PoolCounts, PoolView
+from shared.ledger.pool_notes import Avoid as Avoid  # part of what a decision rests on
 from shared.pools.resize_errors import Trouble, trouble
 
 
@@ -17,14 +18,6 @@ class PoolReading:
     counts: Mapping[str, PoolCounts] | None = None
     pools: Mapping[str, PoolView] | None = None
     fault: str = ""
-
-
-@dataclass(frozen=True)
-class Avoid:
-    """A candidate not to be taken, and why. `for_good` = not even when there is no other."""
-
-    why: str
-    for_good: bool = False
 
 
 @dataclass(frozen=True)

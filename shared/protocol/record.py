@@ -41,6 +41,10 @@ class State(StrEnum):
     FINISHING = "finishing"
 
 
+#: A record in one of these has a task that may be in Batch.
+LIVE_STATES = frozenset({State.PLACED, State.ENDING})
+
+
 class EndReason(StrEnum):
     """Why an attempt is being ended."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from shared.haste.workload import Outcome, Result, Run, Shown
 from shared.protocol.record import Done, Record, task_ids
@@ -15,6 +16,16 @@ from shared.protocol.record import Done, Record, task_ids
 _CANCELLED = "Cancelled"
 _STATUS = {Result.COMPLETED: "Processed", Result.FAILED: "Failed", Result.CANCELLED: _CANCELLED}
 _TERMINAL = frozenset(_STATUS.values())
+
+
+class Written(Enum):
+    """What became of a write to HASTE's record."""
+
+    DONE = auto()
+    NOT = auto()
+    """nothing was to be written"""
+    GONE = auto()
+    """there is no record: the storage service itself has said so"""
 
 
 @dataclass(frozen=True)

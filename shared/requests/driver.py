@@ -15,6 +15,7 @@ from shared.batch.types import TaskView
 from shared.errors import JobDisabled, JobOver, NeedsOperator, NotOurs, QuotaReached, Transient, WorkerError
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
+from shared.limits import Policy
 from shared.pools import care, recovery
 from shared.pools.care import Blame
 from shared.pools.choosing import choose
@@ -23,9 +24,10 @@ from shared.pools.routing import Decision
 from shared.protocol import table
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
+from shared.protocol.visibility import Written
 from shared.requests import finish, operator_waits, place
-from shared.requests.haste_records import Written
 from shared.telemetry.logs import bound
+from shared.telemetry.operator import tell_operator
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -163,7 +165,7 @@ def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, 
     except NotOurs:
         raise  # told in the record: no later look finds out more
     except NeedsOperator as error:  # what the task does is not known, so nothing follows from it for the job
-        operator_waits.tell(error)
+        tell_operator(error)
         return Seen.READ_FAILED, None
     seen = recovery.seen(task, _policy(worker, record))
     if seen is Seen.ENDED_BY_ITSELF and task is not None and record.state is State.PLACED:
@@ -206,7 +208,7 @@ def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -
     try:
         return _judge_elsewhere(worker, record, task, readings, is_lost=is_lost)
     except NeedsOperator as fault:  # nothing follows for the job from what is denied
-        reason = operator_waits.tell(fault)
+        reason = tell_operator(fault)
         return Verdict(None, "" if task.state == "running" else reason)
 
 
@@ -261,7 +263,7 @@ def _budget_left(worker: Worker, record: Record) -> bool:
     return any(losses.get(pool, 0) < most for pool in worker.placer.candidates(record.entity.kind))
 
 
-def _policy(worker: Worker, record: Record) -> recovery.Policy:
+def _policy(worker: Worker, record: Record) -> Policy:
     return worker.recovery[record.entity.kind]
 
 

@@ -12,9 +12,8 @@ from shared.haste import artifacts
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
-from shared.protocol.visibility import as_done
+from shared.protocol.visibility import Written, as_done
 from shared.requests.accept import accept, new_record, superseded
-from shared.requests.haste_records import Written
 from shared.requests.place import send_resume
 from shared.worker import Worker
 

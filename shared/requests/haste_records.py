@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Mapping
-from enum import Enum, auto
 from typing import Protocol
 
 import structlog
@@ -16,7 +15,7 @@ from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Ledger
 from shared.protocol.record import Done, Record
-from shared.protocol.visibility import end_to_show, may_show_end, may_show_progress, progress_needs_ends
+from shared.protocol.visibility import Written, end_to_show, may_show_end, may_show_progress, progress_needs_ends
 
 log = structlog.get_logger(__name__)
 
@@ -29,16 +28,6 @@ Found = tuple[JsonObject, str]
 #: Ends, then HASTE's record (None = it cannot be read). Raises NotThere without a record.
 Reading = Callable[[], tuple[tuple[Done, ...], Found | None]]
 Decision = Callable[[tuple[Done, ...], Shown], Change | None]
-
-
-class Written(Enum):
-    """What became of a write to HASTE's record."""
-
-    DONE = auto()
-    NOT = auto()
-    """nothing was to be written"""
-    GONE = auto()
-    """there is no record: the storage service itself has said so"""
 
 
 class RecordBlobs(Protocol):

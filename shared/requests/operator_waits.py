@@ -9,7 +9,8 @@ import structlog
 
 from shared.errors import NeedsOperator, WorkerError
 from shared.protocol.record import Record, State
-from shared.requests.place import FOR_OPERATOR, pause_after
+from shared.requests.place import pause_after
+from shared.telemetry.operator import tell_operator
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -18,15 +19,9 @@ log = structlog.get_logger(__name__)
 _LONGEST_WAIT = timedelta(minutes=10)
 
 
-def tell(fault: NeedsOperator) -> str:
-    """Alerts count this line. Returns the reason for the record."""
-    log.error("waits for an operator", error=str(fault))
-    return f"{FOR_OPERATOR}: {fault}"
-
-
 def wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> None:
     """The record stays where it is and says what has to be mended. One without a task pauses, like any that waits."""
-    reason = tell(fault)
+    reason = tell_operator(fault)
     latest = worker.ledger.read(record.entity.key)
     if latest is None:
         return

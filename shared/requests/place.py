@@ -18,8 +18,9 @@ from shared.pools.readings import Readings
 from shared.pools.routing import Decision
 from shared.protocol.own_message import Resume, to_text
 from shared.protocol.record import EndReason, Placement, Record, State, task_id
+from shared.protocol.visibility import Written
 from shared.requests.accept import RESUME_AFTER
-from shared.requests.haste_records import Written
+from shared.telemetry.operator import FOR_OPERATOR
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -29,8 +30,6 @@ _LOOK_AGAIN = timedelta(seconds=5)
 #: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
 _AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
 _RECORD_GONE = "HASTE's record was deleted"
-#: How the reason of a job begins that goes on only when somebody has mended something.
-FOR_OPERATOR = "waiting for an operator"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -306,12 +305,12 @@ class NodeFiles:
         """See `TaskFiles.read`."""
         content = self._worker.batch.read_task_file(self._job_id, self._task_id, path, offset, most_bytes)
         if content is None:
-            self._worker.file_names.forget(self._task_id)  # it may run anew, with other files
+            self._worker.memory.file_names.forget(self._task_id)  # it may run anew, with other files
         return content
 
     def names(self, prefix: str) -> list[str]:
         """See `TaskFiles.names`. What is there is remembered for a while: files come seldom, they grow."""
-        memory, now = self._worker.file_names, self._worker.now()
+        memory, now = self._worker.memory.file_names, self._worker.now()
         names = memory.names(self._task_id, prefix, now)
         if not names:
             names = tuple(self._worker.batch.task_file_names(self._job_id, self._task_id, prefix))

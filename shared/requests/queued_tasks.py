@@ -46,12 +46,12 @@ class QueuedTasks:
             return True
         if not self._has_its_turn(summary, now):
             return False
-        return self._worker.queued_pace.is_due(str(summary.task_id), now) or self._is_deleted(summary)
+        return self._worker.memory.queued.is_due(str(summary.task_id), now) or self._is_deleted(summary)
 
     def _has_its_turn(self, summary: LiveSummary, now: datetime) -> bool:
         if self._in_turn is None:
             queued = (one.key for one in self._readings.live() if _seems_queued(one))
-            self._in_turn = self._worker.record_turns.next(queued, MOST_IN_TURN, now)
+            self._in_turn = self._worker.memory.records.next(queued, MOST_IN_TURN, now)
         return summary.key in self._in_turn
 
     def _is_deleted(self, summary: LiveSummary) -> bool:
@@ -71,7 +71,7 @@ class QueuedTasks:
         except NeedsOperator:  # told when its turn comes, or when the pools are looked after
             return False
         if pools is not None and summary.pool_id not in pools:
-            return self._worker.progress_pace.is_due(f"{summary.task_id} without its pool", now)
+            return self._worker.memory.progress.is_due(f"{summary.task_id} without its pool", now)
         idle = sum(
             counts.idle * (pools[pool].task_slots_per_node if pools and pool in pools else 1)
             for pool in candidates
@@ -79,7 +79,7 @@ class QueuedTasks:
         )
         if self._for_free_slots >= idle:
             return False
-        if not self._worker.progress_pace.is_due(f"{summary.task_id} for a free slot", now):
+        if not self._worker.memory.progress.is_due(f"{summary.task_id} for a free slot", now):
             return False  # one that cannot use the slot must not keep the next one from it
         self._for_free_slots += 1
         return True

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from shared.ledger.port import LiveSummary
 from shared.pools.placer import PRIORITY
-from shared.protocol.record import State
-
-#: A record in one of these has a task that may be in Batch.
-LIVE_STATES = frozenset({State.PLACED, State.ENDING})
+from shared.protocol.record import LIVE_STATES, State
 
 
 def free_turns(live: Iterable[LiveSummary], most_live_tasks: int) -> int:

@@ -12,11 +12,11 @@ from shared.errors import Conflict, Transient, Unreadable
 from shared.ledger.port import LiveSummary, Versioned
 from shared.pools import care
 from shared.pools.readings import Readings
-from shared.protocol.record import State
+from shared.protocol.record import LIVE_STATES, State
 from shared.requests import driver
 from shared.requests.place import send_resume
 from shared.requests.queued_tasks import QueuedTasks
-from shared.requests.turns import LIVE_STATES, free_turns, in_turn, takes_a_turn
+from shared.requests.turns import free_turns, in_turn, takes_a_turn
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ def tick(
         _tell_standing_still(worker, one.key, one.why)
     faults: list[Exception] = []
     stopped_before: LiveSummary | None = None
-    order = worker.turn.ordered(in_order(live, now))
+    order = worker.memory.turn.ordered(in_order(live, now))
     cap = worker.limits.most_live_tasks
     turns = _Turns(free_turns(live, cap), is_alone) if cap else None
     for place, summary in zip(order, in_turn(order) if cap else order, strict=True):
@@ -68,8 +68,8 @@ def tick(
         except Exception as error:  # one broken record must not stop the others; raised below
             log.exception("record not looked at", record=summary.key)
             faults.append(error)
-    worker.turn.stopped_before(stopped_before)
-    if live.records and worker.pool_pace.is_due("pools", now):
+    worker.memory.turn.stopped_before(stopped_before)
+    if live.records and worker.memory.pools.is_due("pools", now):
         care.look_at_pools(worker, readings)
     if faults:
         raise ExceptionGroup("records that could not be looked at", faults)
@@ -78,7 +78,7 @@ def tick(
 
 def _tell_standing_still(worker: Worker, key: str, why: str) -> None:
     """It may stand still for days: operators are told, but not with every run."""
-    if worker.standing_still_pace.is_due(key, worker.now()):
+    if worker.memory.standing_still.is_due(key, worker.now()):
         log.error("record not looked at", record=key, error=why)
 
 
@@ -116,7 +116,7 @@ def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, queued: Q
     if task.state == "active":
         return not queued.is_worth_a_look(summary, task)
     run = f"{summary.task_id} {task.state} {task.started_at}"  # one that Batch has started anew is looked at at once
-    return not worker.progress_pace.is_due(run, now)
+    return not worker.memory.progress.is_due(run, now)
 
 
 @dataclass

@@ -9,9 +9,10 @@ import pytest
 from local.batch import control
 from shared.housekeeping.sweep import sweep
 from shared.kinds import Kind
+from shared.memory import Pace
 from shared.pools.readings import Readings
 from shared.protocol.record import task_id
-from shared.worker import ManagedPools, Pace
+from shared.worker import ManagedPools
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.clocks.test_host_clock import WRONG
@@ -63,7 +64,7 @@ def test_an_orphan_is_one_after_half_an_hour_of_batchs(ahead: timedelta) -> None
 def test_autoscale_has_stopped_after_25_minutes_of_batchs(ahead: timedelta) -> None:
     autoscaled = pool("h100", 0, autoscale={"max": 4, "interval_seconds": 300})
     story = Trainings(pools=[autoscaled], candidates=("h100",), ahead=ahead)
-    story.with_worker(managed_pools=ManagedPools(0, 1), pool_pace=Pace(timedelta(0)))
+    story.with_worker(managed_pools=ManagedPools(0, 1)).remembering(pools=Pace(timedelta(0)))
     story.train("1")
     story.world.batch_world.pool("h100").autoscale_number += 1  # no evaluation comes any more
     evaluated = story.worker.batch.pools()["h100"].auto_scaled_at
@@ -78,7 +79,7 @@ def test_autoscale_has_stopped_after_25_minutes_of_batchs(ahead: timedelta) -> N
 def test_a_resize_that_found_no_machine_is_asked_for_again_after_a_cool_down_of_batchs(ahead: timedelta) -> None:
     h100 = pool("h100", 0, low_priority_available=0)
     story = Trainings(pools=[h100], candidates=("h100",), ahead=ahead)
-    story.with_worker(managed_pools=ManagedPools(0, 1), pool_pace=Pace(timedelta(0)))
+    story.with_worker(managed_pools=ManagedPools(0, 1)).remembering(pools=Pace(timedelta(0)))
     story.train("1")
     batchs = story.world.batch_world
     control.set_resize_errors(batchs, "h100", [{"code": "AllocationFailed"}], now=False)

@@ -19,8 +19,8 @@ from local.stack.azurite import StorageAccount
 from shared.kinds import Entity, Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
+from shared.ledger.pool_notes import PoolNotes
 from shared.ledger.port import LiveSummary
-from shared.pools.pool_notes import PoolNotes
 from shared.protocol.own_message import from_bytes, to_text
 from shared.protocol.record import Done, Record
 from shared.storage.blob_container import BlobContainer

@@ -8,14 +8,14 @@ import pytest
 
 from shared.identity import AppIdentity
 from shared.protocol.record import State
-from shared.requests import operator_waits
+from shared.telemetry import operator
 from tests.identity.endpoint import UNKNOWN, app_with_one_identity
 from tests.protocol.story import Story
 
 
 def test_with_a_wrong_client_id_a_request_waits_and_its_user_sees_that(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Mock()
-    monkeypatch.setattr(operator_waits, "log", log)
+    monkeypatch.setattr(operator, "log", log)
     with app_with_one_identity(monkeypatch, UNKNOWN):
         story = Story(credential=AppIdentity(UNKNOWN))
         story.ask()

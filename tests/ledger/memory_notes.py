@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.errors import Conflict
-from shared.pools.pool_notes import PoolNotes
+from shared.ledger.pool_notes import PoolNotes
 
 
 class MemoryNotes:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from shared.errors import Conflict
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes, NotesStore
-from shared.pools.pool_notes import CoolDown, PoolNote, PoolNotes, QuickFailure
+from shared.ledger.pool_notes import CoolDown, PoolNote, PoolNotes, QuickFailure
 from shared.storage.blob_container import BlobContainer
 from tests.ledger.memory_notes import MemoryNotes
 from tests.protocol.values import NOON, at

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.batch.types import PoolCounts
-from shared.pools.pool_notes import PoolNotes, QuickFailure
+from shared.ledger.pool_notes import PoolNotes, QuickFailure
 from tests.placement.readings import NOON, counts
 
 EMPTY = PoolNotes()

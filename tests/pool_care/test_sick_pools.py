@@ -11,8 +11,9 @@ from structlog.testing import capture_logs
 
 from local.batch import control
 from local.batch.iso8601 import parse_duration
-from shared.requests import operator_waits
-from shared.worker import ManagedPools, Pace
+from shared.memory import Pace
+from shared.telemetry import operator
+from shared.worker import ManagedPools
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, pool, two_pools
 
@@ -34,7 +35,7 @@ def avoided(story: Trainings) -> dict[str, str]:
 def never_usable(**options: Any) -> Trainings:
     """h100's only node takes long to start; t4 is busy, and grows no more. Pools are looked at in every tick."""
     pools = [pool("h100", 1, start_seconds=600), pool("t4", 1)]
-    story = Trainings(pools=pools, candidates=("h100", "t4"), **options).with_worker(pool_pace=Pace(timedelta(0)))
+    story = Trainings(pools=pools, candidates=("h100", "t4"), **options).remembering(pools=Pace(timedelta(0)))
     story.train("1", "2")
     assert story.pool_of("1") == "t4"
     return story
@@ -91,7 +92,7 @@ def test_a_node_that_worked_in_between_ends_the_row() -> None:
 
 
 def test_with_nothing_live_no_pool_is_looked_at() -> None:
-    story = Trainings(pools=[pool("h100", 1)]).with_worker(pool_pace=Pace(timedelta(0)))
+    story = Trainings(pools=[pool("h100", 1)]).remembering(pools=Pace(timedelta(0)))
     before = len(story.events("request"))
     story.tick()
     assert len(story.events("request")) == before
@@ -232,7 +233,7 @@ def test_a_pool_that_cannot_be_mended_keeps_no_other_from_it(broken: str, fault:
 def test_pools_that_may_not_be_looked_at_are_told_to_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while nothing waits, so that nothing has to be chosen."""
     log = Mock()
-    monkeypatch.setattr(operator_waits, "log", log)
+    monkeypatch.setattr(operator, "log", log)
     story = two_pools()
     story.train("1")
     story.fault(operation="list_pools", status=403, code="AuthorizationFailure")

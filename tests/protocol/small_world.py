@@ -31,11 +31,12 @@ from shared.haste.workload import (
     TaskSpec,
 )
 from shared.kinds import Entity, Kind
+from shared.limits import Limits, Policy
+from shared.memory import Memory, Pace
 from shared.pools.placer import Placer, SharedNames
-from shared.pools.recovery import Policy
 from shared.requests.haste_records import HasteRecords
 from shared.service_clock import ServiceClock
-from shared.worker import Limits, Pace, Worker
+from shared.worker import Worker
 from tests.ledger.memory_ledger import MemoryLedger
 from tests.ledger.memory_notes import MemoryNotes
 
@@ -244,9 +245,7 @@ class SmallWorld:
             zip_queue=self.stepped("zip_queue", self.zip_queue),
             limits=Limits(timedelta(seconds=60), timedelta(minutes=2), timedelta(minutes=20)),
             recovery=dict.fromkeys(Kind, policy),
-            progress_pace=Pace(timedelta(0)),
-            node_pace=Pace(timedelta(minutes=5)),
-            pool_pace=Pace(timedelta(minutes=5)),
+            memory=Memory(Pace(timedelta(0)), nodes=Pace(timedelta(minutes=5)), pools=Pace(timedelta(minutes=5))),
             notes=self.stepped("notes", MemoryNotes()),
             managed_pools=None,
             now=self.now,

@@ -94,7 +94,8 @@ def guard_haste(patch: pytest.MonkeyPatch) -> None:
 def reassert_the_end(patch: pytest.MonkeyPatch) -> None:
     """Rules 7 and 8: after HASTE's late save the end is written once more."""
     calls: dict[str, int] = {}
-    from shared.requests.haste_records import HasteRecords, Written
+    from shared.protocol.visibility import Written
+    from shared.requests.haste_records import HasteRecords
 
     real = HasteRecords.show_end
 

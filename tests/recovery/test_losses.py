@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.batch.types import NodeView, TaskView
+from shared.limits import Policy
 from shared.pools import recovery
-from shared.pools.recovery import RUNNING_WITHOUT_NODE, Policy
+from shared.pools.recovery import RUNNING_WITHOUT_NODE
 from shared.pools.routing import Decision
 from shared.protocol.record import EndReason, Loss, NodeRun, Record, State
 from shared.protocol.table import Seen

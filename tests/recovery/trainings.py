@@ -23,6 +23,10 @@ class Trainings(Story):
         self.worker = dataclasses.replace(self.worker, **fields)
         return self
 
+    def remembering(self, **fields: Any) -> Trainings:
+        """The same world, with a worker that remembers otherwise."""
+        return self.with_worker(memory=dataclasses.replace(self.worker.memory, **fields))
+
     def with_policy(self, **fields: Any) -> Trainings:
         """The same world, with other limits for recovery."""
         policies = {kind: dataclasses.replace(policy, **fields) for kind, policy in self.worker.recovery.items()}

@@ -10,7 +10,7 @@ import pytest
 
 from shared.haste.workload import Change
 from shared.protocol.record import Record
-from shared.requests.haste_records import Written
+from shared.protocol.visibility import Written
 from tests.protocol.small_world import TRAINING
 from tests.protocol.story import TRAINING_NAME, Story
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from local.batch import control
+from shared.memory import FileNames, Pace
 from shared.requests.place import NodeFiles
-from shared.worker import FileNames, Pace
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, pool
 
@@ -21,7 +21,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
 def running(models: int, **options: object) -> Trainings:
     """So many trainings that run and have been looked into."""
     story = Trainings(pools=[pool("h100", models + 2), pool("t4", 0)], candidates=("h100", "t4"), **options)
-    story = story.with_worker(progress_pace=Pace(timedelta(hours=1)))
+    story = story.remembering(progress=Pace(timedelta(hours=1)))
     story.train(*map(str, range(models)))
     story.tick()
     return story

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.memory import Turn
 from shared.pools.readings import Readings
 from shared.triggers import timer
-from shared.worker import Turn
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.watching.test_order import one

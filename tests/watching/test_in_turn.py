@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.worker import InTurn
+from shared.memory import InTurn
 
 NOON = datetime(2026, 8, 12, 12, tzinfo=UTC)
 EVERY, TICK, MOST = timedelta(minutes=2), timedelta(seconds=30), 5

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from shared.ledger.port import Versioned
+from shared.memory import Pace
 from shared.pools.readings import Readings
 from shared.protocol.record import EndReason, Loss
 from shared.requests import driver, queued_tasks
-from shared.worker import Pace, Worker
+from shared.worker import Worker
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, at_most_one_each, pool
 
@@ -26,7 +27,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
 def many_queued(**options: object) -> Trainings:
     """Thirty trainings for one node, and a second pool that is empty until a test fills it."""
     story = Trainings(pools=[pool("h100"), pool("t4", 0)], candidates=("h100", "t4"), **options)
-    story = story.with_worker(progress_pace=Pace(timedelta(seconds=60)))
+    story = story.remembering(progress=Pace(timedelta(seconds=60)))
     story.train(*QUEUED)
     assert len(story.world.runner.running()) == 1
     return story
@@ -141,7 +142,7 @@ def test_as_many_are_looked_into_as_there_are_free_slots_elsewhere(monkeypatch: 
 def test_slots_are_counted_not_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """One idle node with two slots is room for two."""
     story = Trainings(pools=[pool("h100"), pool("t4", 0, taskSlotsPerNode=2)], candidates=("h100", "t4"))
-    story = story.with_worker(progress_pace=Pace(timedelta(seconds=60)))
+    story = story.remembering(progress=Pace(timedelta(seconds=60)))
     story.train(*QUEUED[:6])
     assert sum(looked_at(story, monkeypatch, 4)) >= 6, "all have had their turn"
     story.wait(timedelta(minutes=16))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from shared.batch.types import PoolCounts
-from shared.pools.routing import Avoid
 
 #: A task that fails within this time has hardly begun.
 QUICK = timedelta(seconds=10)
@@ -21,6 +20,14 @@ _BLACK_HOLE_REQUESTS = 2
 _DEAD_CYCLES = 3
 #: A handler that has stalled while it added a task is dead long before; then the job's id may be used again.
 _JOB_GONE_FOR = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Avoid:
+    """A candidate not to be taken, and why. `for_good` = not even when there is no other."""
+
+    why: str
+    for_good: bool = False
 
 
 @dataclass(frozen=True)
