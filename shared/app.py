@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,13 +14,11 @@ from shared.batch.client import BatchCredential, connect, named_key
 from shared.batch.task_body import TaskBodies
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.transfer import IdentityTransfer, SasTransfer, Transfer
-from shared.batch.types import JobState
 from shared.haste.contained import Contained, PlainlyEnding
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
 from shared.haste.workload import Workload
-from shared.housekeeping import janitor, sweep
 from shared.housekeeping.expiring import OldEntries
 from shared.housekeeping.past_jobs import PastJobs
 from shared.identity import AppIdentity
@@ -32,9 +29,7 @@ from shared.limits import Limits, Policy
 from shared.memory import Memory, Pace
 from shared.pools.job_names import legacy_job_ids
 from shared.pools.placer import LegacyNames, Placer, SharedNames
-from shared.pools.readings import Readings
 from shared.requests.haste_records import HasteRecords
-from shared.retry import at_most
 from shared.service_clock import ServiceClock
 from shared.settings.lifetimes import sas_expiry
 from shared.settings.table import Settings, load_settings
@@ -48,7 +43,7 @@ from shared.storage.reading_once import HasteContainer
 from shared.storage.reading_urls import ReadingUrls
 from shared.storage.rejected import Rejected
 from shared.telemetry import logs
-from shared.triggers import poison, timer
+from shared.triggers.timer import Timer
 from shared.worker import ManagedPools, Worker
 
 log = structlog.get_logger(__name__)
@@ -57,9 +52,6 @@ log = structlog.get_logger(__name__)
 FUNCTION_TIMEOUT = timedelta(minutes=10)
 #: HASTE's API saves a record at most this long after its message; then the request is given up.
 _RECORD_PATIENCE = timedelta(minutes=2)
-_KEEP_HOUSE_EVERY = timedelta(minutes=10)
-#: After this no call is begun: where Batch does not answer, each call could take its whole time.
-_MOST_HOUSEKEEPING_SECONDS = 120
 #: The nodes of a pool in which our tasks run are listed this often even if nothing points to a loss.
 _LOOK_AT_NODES_EVERY = timedelta(minutes=5)
 _LOOK_AT_POOLS_EVERY = timedelta(minutes=5)
@@ -74,56 +66,11 @@ class App:
     haste_blobs: BlobContainer
     own_blobs: BlobContainer
     rejected: Rejected
-    poison_queues: QueueReader
-    lease: BlobLease
-    past_jobs: PastJobs
-    old_entries: OldEntries
-    _kept_house_at: datetime | None = None
+    timer: Timer
 
     def tick(self) -> None:
-        """One run of the timer, alone among all processes of this tenant while it holds the lease."""
-        with self.lease.held() as is_ours:
-            if not is_ours:
-                return
-            readings = Readings(self.worker, by_list=True)
-            faults: list[Exception] = []
-            for part in (self._empty_poison_queues, self._watch, self._keep_house_sometimes):
-                try:
-                    part(readings)
-                except Exception as error:  # none of them must keep the others from their turn; raised below
-                    log.exception("part of the run failed", part=part.__name__.strip("_"))
-                    faults.append(error)
-            if faults:
-                raise ExceptionGroup("the timer's run", faults)
-
-    def _empty_poison_queues(self, _readings: Readings) -> None:
-        poison.empty(self.worker, self.rejected, self.poison_queues, self.queue_names())
-
-    def _watch(self, readings: Readings) -> None:
-        timer.tick(self.worker, readings, time.monotonic, self.lease.renew)
-
-    def queue_names(self) -> dict[str, Kind | None]:
-        """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
-        haste: dict[str, Kind | None] = {self.settings.queue_name(kind): kind for kind in Kind}
-        return haste | {self.settings.worker_queue_name: None}
-
-    def _keep_house_sometimes(self, readings: Readings) -> None:
-        settings, worker = self.settings, self.worker
-        now = worker.now()
-        if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
-            return
-        self._kept_house_at = now
-        self.old_entries.expire(now)
-        with at_most(_MOST_HOUSEKEEPING_SECONDS):
-            tenants_jobs = worker.batch.jobs_of(worker.tenant)
-            self.past_jobs.claim(worker.batch)
-            if settings.shared_mode:
-                usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
-                sweep.sweep(worker, readings, usable, may_end=True)
-            else:  # HASTE's own app and others may use these jobs
-                jobs = {worker.placer.job_id(kind, pool, now) for kind in Kind for pool in settings.pools_for(kind)}
-                sweep.sweep(worker, readings, sorted(jobs), may_end=False)
-            janitor.tidy(worker, readings, tenants_jobs)
+        """One run of the timer."""
+        self.timer.run(self.worker)
 
 
 @functools.cache
@@ -195,17 +142,23 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         now=storage_clock.now,
         batch_now=batch_clock.now,
     )
-    return App(
-        settings,
-        worker,
-        haste_blobs,
-        own_blobs,
-        Rejected(own_blobs),
+    rejected = Rejected(own_blobs)
+    timer = Timer(
+        rejected,
         QueueReader(queues),
+        queue_names(settings),
         BlobLease(own_blobs, "timer.lease"),
-        PastJobs(own_blobs),
         OldEntries(own_blobs),
+        PastJobs(own_blobs),
+        shares_pools=settings.shared_mode,
     )
+    return App(settings, worker, haste_blobs, own_blobs, rejected, timer)
+
+
+def queue_names(settings: Settings) -> dict[str, Kind | None]:
+    """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
+    haste: dict[str, Kind | None] = {settings.queue_name(kind): kind for kind in Kind}
+    return haste | {settings.worker_queue_name: None}
 
 
 def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Workload]:

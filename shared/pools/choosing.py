@@ -1,4 +1,4 @@
-"""Chooses a pool for an attempt: gathers what the decision rests on, decides, and logs what is odd."""
+"""Chooses a pool for an attempt: gathers what the decision rests on, decides, and makes sure of the Batch job there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.errors import WorkerError
 from shared.pools import recovery
 from shared.pools.readings import Readings
 from shared.pools.routing import Avoid, Circumstances, Decision, PoolReading, route
-from shared.protocol.record import Record
+from shared.protocol.record import Placement, Record
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -56,3 +56,12 @@ def choose(
     for warning in decision.warnings:
         log.warning("unknown resize error, taken for lack of capacity", what=warning)
     return decision
+
+
+def make_sure_of_job(
+    worker: Worker, record: Record, decision: Decision, readings: Readings, name: str = ""
+) -> Placement:
+    """The placement by a decision; its Batch job takes tasks. Raises JobDisabled, QuotaReached, Refused and others."""
+    used = (*record.earlier, record.placement) if record.placement else record.earlier
+    gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
+    return worker.placer.place(record.entity.kind, decision, name, worker.batch_now(), used, gone)

@@ -5,27 +5,26 @@ Every write is conditional on the version the decision rests on; who loses such 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import structlog
 
 from shared.batch.types import TaskView
-from shared.errors import JobDisabled, JobOver, NeedsOperator, NotOurs, QuotaReached, Transient, WorkerError
+from shared.errors import JobOver, NeedsOperator, NotOurs, Transient
 from shared.haste.workload import Outcome, Result, TaskEnd
 from shared.ledger.port import Versioned
 from shared.limits import Policy
 from shared.pools import care, recovery
 from shared.pools.care import Blame
-from shared.pools.choosing import choose
 from shared.pools.readings import Readings
-from shared.pools.routing import Decision
+from shared.pools.verdict import judge
 from shared.protocol import table
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
 from shared.protocol.visibility import Written
-from shared.requests import finish, operator_waits, place
+from shared.requests import attempt, finish, operator_waits, place
 from shared.telemetry.logs import bound
 from shared.telemetry.operator import tell_operator
 from shared.worker import Worker
@@ -74,7 +73,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
     if task is not None and seen is Seen.LIVE:
         version = _noted(worker, version, task, readings)
         record = version.record
-        verdict = _judge(worker, record, task, readings)
+        verdict = judge(worker, record, task, readings)
     step = table.leave_placed(record, seen, verdict)
     if step.do is not Do.SHOW_PROGRESS:
         log.info("placed", step=step.do, why=step.why)
@@ -86,16 +85,16 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
             assert step.end_reason is not None
             if task is not None and seen is Seen.ENDED_OTHERWISE:
                 record = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
-            return place.end(worker, replace(version, record=record), step.end_reason, step.why)
+            return attempt.end(worker, replace(version, record=record), step.end_reason, step.why)
         case Do.CREATE_TASK:
-            return place.submit(worker, version)
+            return attempt.submit(worker, version)
         case Do.SHOW_PROGRESS:
             assert task is not None
             if verdict.why and verdict.why != record.reason:
                 log.info("queued", why=verdict.why)
                 version = worker.ledger.replace(version, replace(record, reason=verdict.why))
-            if place.show_progress(worker, version, task, verdict.why) is Written.GONE:
-                return place.give_up_deleted(worker, version)
+            if attempt.show_progress(worker, version, task, verdict.why) is Written.GONE:
+                return attempt.give_up_deleted(worker, version)
     return None
 
 
@@ -135,7 +134,7 @@ def _note_gone(worker: Worker, job_id: str) -> None:
 
 def _left_ending(worker: Worker, version: Versioned, step: Step) -> Versioned | None:
     if step.do is Do.NEXT_ATTEMPT:
-        place.next_attempt(worker, version)
+        attempt.next_attempt(worker, version)
         return None
     return _finish(worker, version, step)
 
@@ -195,66 +194,6 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     log.info("runs", node=run.node_id, since=run.started_at.isoformat())
     reason = f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC"
     return worker.ledger.replace(version, replace(record, node_run=run, reason=reason))
-
-
-def _judge(worker: Worker, record: Record, task: TaskView, readings: Readings) -> Verdict:
-    """Whether a live attempt should go on where it is."""
-    policy, now = _policy(worker, record), worker.batch_now()
-    if recovery.credentials_run_out(record, task, policy, now):
-        return Verdict(EndReason.MOVE, "its run has begun so late, if at all, that its credentials could end first")
-    is_lost = recovery.is_lost(record, task) or recovery.budget_is_spent(record, policy)
-    if not is_lost and not recovery.is_queued_too_long(record, task, policy, now):
-        return Verdict()
-    try:
-        return _judge_elsewhere(worker, record, task, readings, is_lost=is_lost)
-    except NeedsOperator as fault:  # nothing follows for the job from what is denied
-        reason = tell_operator(fault)
-        return Verdict(None, "" if task.state == "running" else reason)
-
-
-def _judge_elsewhere(worker: Worker, record: Record, task: TaskView, readings: Readings, *, is_lost: bool) -> Verdict:
-    """Whether an attempt that is lost, or queued too long, goes where there is room."""
-    policy, now = _policy(worker, record), worker.batch_now()
-    candidates = worker.placer.candidates(record.entity.kind)
-    exists = _pool_exists(record, readings)
-    closed: dict[str, WorkerError] = {}
-    while True:
-        elsewhere = _elsewhere(worker, record, readings, closed)
-        if is_lost:
-            is_stuck = recovery.is_stuck_for(worker.limits.stuck, record, task, now)
-            verdict = recovery.judge_lost(
-                record, elsewhere, candidates, policy, now, pool_exists=exists, is_stuck=is_stuck
-            )
-        else:
-            verdict = recovery.judge_queued(record, elsewhere, pool_exists=exists)
-        if verdict.end_reason is not EndReason.MOVE or elsewhere is None or elsewhere.pool_id is None:
-            return verdict
-        try:
-            place.make_sure_of_job(worker, record, elsewhere, readings)
-        except (JobDisabled, QuotaReached) as fault:
-            closed[elsewhere.pool_id] = fault
-        else:
-            readings.taken()[elsewhere.pool_id] += 1  # no more jobs move in one tick than there are free slots
-            return verdict
-
-
-def _pool_exists(record: Record, readings: Readings) -> bool:
-    """Whether the attempt's pool is there; a reading that failed does not say that it is not."""
-    assert record.placement is not None
-    pools = readings.pools().pools
-    return pools is None or record.placement.pool_id in pools
-
-
-def _elsewhere(
-    worker: Worker, record: Record, readings: Readings, closed: Mapping[str, WorkerError]
-) -> Decision | None:
-    """Where the next attempt would go; None if that is here, or a pool that takes no task of ours."""
-    assert record.placement is not None
-    here = record.placement.pool_id
-    if list(worker.placer.candidates(record.entity.kind)) == [here]:
-        return None
-    decision = choose(worker, record, readings, closed, but=here)
-    return None if decision.pool_id == here or decision.pool_id in closed else decision
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:

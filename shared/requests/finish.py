@@ -14,7 +14,7 @@ from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
 from shared.protocol.visibility import Written, as_done
 from shared.requests.accept import accept, new_record, superseded
-from shared.requests.place import send_resume
+from shared.requests.attempt import send_resume
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""From waiting to a task in Batch, and from one attempt to the next."""
+"""From waiting to a placement: checks, the pool, the Batch job; or why the request waits on, or ends."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from datetime import timedelta
 
 import structlog
 
-from shared.batch.types import TaskView
 from shared.errors import JobDisabled, JobOver, NotThere, NotYet, QuotaReached, Refused, Transient
-from shared.haste.workload import MOST_BYTES_OF_FILE, Change, Outcome, Result
+from shared.haste.workload import Outcome, Result
 from shared.ledger.port import Versioned
-from shared.pools import recovery, waking
-from shared.pools.choosing import choose
+from shared.pools import waking
+from shared.pools.choosing import choose, make_sure_of_job
 from shared.pools.readings import Readings
-from shared.pools.routing import Decision
-from shared.protocol.own_message import Resume, to_text
-from shared.protocol.record import EndReason, Placement, Record, State, task_id
-from shared.protocol.visibility import Written
+from shared.protocol.record import Placement, Record, State, task_id
 from shared.requests.accept import RESUME_AFTER
+from shared.requests.attempt import RECORD_GONE, send_resume, submit
 from shared.telemetry.operator import FOR_OPERATOR
 from shared.worker import Worker
 
@@ -29,7 +26,6 @@ log = structlog.get_logger(__name__)
 _LOOK_AGAIN = timedelta(seconds=5)
 #: Why a job waits where a tenant's live tasks are limited: the timer alone counts them.
 _AWAITS_ADMISSION = "waits for its turn: WORKER_TENANT_MAX_LIVE_TASKS limits the tenant's live tasks"
-_RECORD_GONE = "HASTE's record was deleted"
 _FIRST_WAIT = timedelta(minutes=1)
 _LONGEST_WAIT = timedelta(hours=1)
 
@@ -114,106 +110,6 @@ def _find_place(worker: Worker, record: Record, readings: Readings, name: str) -
         return placement
 
 
-def make_sure_of_job(
-    worker: Worker, record: Record, decision: Decision, readings: Readings, name: str = ""
-) -> Placement:
-    """The placement by a decision; its Batch job takes tasks. Raises JobDisabled, QuotaReached, Refused and others."""
-    used = (*record.earlier, record.placement) if record.placement else record.earlier
-    gone = lambda: readings.notes().gone(worker.now())  # noqa: E731
-    return worker.placer.place(record.entity.kind, decision, name, worker.batch_now(), used, gone)
-
-
-def submit(worker: Worker, version: Versioned) -> Versioned | None:
-    """Add the task of the stored placement. The same id again is the same answer, so anyone may repeat this."""
-    record = version.record
-    placed = record.placement
-    assert placed is not None
-    kind = record.entity.kind
-    workload = worker.workloads[kind]
-    try:
-        transfer = worker.tasks.transfer(kind)  # fresh credentials for every attempt to add the task
-        spec = workload.prepare(record.run(), transfer.resign)
-        worker.batch.create_task(placed.job_id, worker.tasks.body(placed.task_id, kind, spec, transfer))
-    except JobOver as over:
-        worker.placer.forget(placed.job_id)
-        return end(worker, version, EndReason.MOVE, f"the Batch job is over ({over})")
-    except NotYet as missing:
-        return end(worker, version, EndReason.MOVE, str(missing))
-    except Refused as refusal:
-        return end(worker, version, EndReason.GIVE_UP, refusal.sentence)
-    except NotThere:
-        return give_up_deleted(worker, version)
-    log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
-    if record.reason != placed.why:  # it had to wait for something, which is over
-        version = worker.ledger.replace(version, replace(record, reason=placed.why))
-    written = worker.haste.show_progress(version.record, workload.submitted(record.run(), placed.at))
-    return give_up_deleted(worker, version) if written is Written.GONE else None
-
-
-def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waiting: str) -> Written:
-    """Show a live attempt in HASTE's record: that it is submitted, how far it is, or why it waits.
-
-    HASTE's record is asked for every time, also when there is nothing new to write: so its deletion is noticed.
-    """
-    record = version.record
-    placed = record.placement
-    assert placed is not None
-    workload = worker.workloads[record.entity.kind]
-    run, at = record.run(), worker.now()
-    submitted = workload.submitted(run, placed.at)
-    change: Change | None = None
-    if why_waiting:
-        was_lost = recovery.is_lost(record, task)
-        sentence = f"{recovery.told_interruption(record)}, waiting to run again" if was_lost else "Waiting for capacity"
-        noted = workload.noted(run, sentence, at)
-        change = lambda shown: noted(submitted(shown))  # noqa: E731
-    elif task.state == "running":
-        change = workload.progress(run, NodeFiles(worker, placed.job_id, placed.task_id), at)  # submitted, and more
-    return worker.haste.show_progress(record, change or submitted)
-
-
-def give_up_deleted(worker: Worker, version: Versioned) -> Versioned:
-    """The user has deleted the model, layer or project: nobody waits for this attempt any more."""
-    gone = replace(version, record=replace(version.record, haste_record_gone=True))
-    return end(worker, gone, EndReason.GIVE_UP, _RECORD_GONE)
-
-
-def end(worker: Worker, version: Versioned, reason: EndReason, why: str) -> Versioned:
-    """Begin to end this attempt."""
-    log.info("ending the attempt", reason=reason, why=why)
-    record = replace(version.record, state=State.ENDING, end_reason=reason, reason=why, ending_since=worker.now())
-    return worker.ledger.replace(version, record)
-
-
-def next_attempt(worker: Worker, version: Versioned) -> None:
-    """The old id is spent: the next attempt waits, and goes through the worker's own queue."""
-    record = version.record
-    assert record.placement is not None
-    waiting = replace(
-        record,
-        state=State.WAITING,
-        attempt=record.attempt + 1,
-        earlier=(*record.earlier, record.placement),
-        placement=None,
-        node_run=None,
-        end_reason=None,
-        ending_since=None,
-        not_before=worker.now() + RESUME_AFTER,
-    )
-    version = worker.ledger.replace(version, waiting)
-    run = replace(waiting.run(), attempt=record.attempt, task_id=record.placement.task_id)
-    sentence = f"{recovery.told_interruption(record)}, moving to other hardware"
-    note = worker.workloads[record.entity.kind].noted(run, sentence, worker.now())
-    worker.haste.show_progress(waiting, note)
-    send_resume(worker, waiting)
-
-
-def send_resume(worker: Worker, record: Record, after_seconds: int = 0) -> None:
-    """Ask, through the worker's own queue, that this waiting attempt be taken up."""
-    message = Resume(record.entity, record.request.request_id, record.attempt)
-    worker.own_queue.send(to_text(message), after_seconds)
-
-
 def _ahead(record: Record, readings: Readings) -> int:
     """How many older jobs of its class wait for a place, when this one comes for the first time.
 
@@ -271,7 +167,7 @@ def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> V
     # both times are of the storage's clock: that of this host may be ahead of it
     if version.written_at - record.request.asked >= worker.limits.record_patience:
         was_there = record.attempt > 1 or record.waits > 0 or record.request.is_follow_up
-        why = _RECORD_GONE if was_there else "HASTE's record never came"
+        why = RECORD_GONE if was_there else "HASTE's record never came"
         gone = replace(version, record=replace(record, haste_record_gone=was_there))
         return _refused(worker, gone, Refused(f"{why} ({missing})"))
     log.info("HASTE's record is not there yet", name=missing.name)
@@ -291,28 +187,3 @@ def _refused(worker: Worker, version: Versioned, refusal: Refused) -> Versioned:
         not_before=worker.now(),
     )
     return worker.ledger.replace(version, record)
-
-
-class NodeFiles:
-    """`TaskFiles` of one attempt, served by its node through Batch."""
-
-    def __init__(self, worker: Worker, job_id: str, task_id: str) -> None:
-        self._worker = worker
-        self._job_id = job_id
-        self._task_id = task_id
-
-    def read(self, path: str, offset: int = 0, most_bytes: int = MOST_BYTES_OF_FILE) -> bytes | None:
-        """See `TaskFiles.read`."""
-        content = self._worker.batch.read_task_file(self._job_id, self._task_id, path, offset, most_bytes)
-        if content is None:
-            self._worker.memory.file_names.forget(self._task_id)  # it may run anew, with other files
-        return content
-
-    def names(self, prefix: str) -> list[str]:
-        """See `TaskFiles.names`. What is there is remembered for a while: files come seldom, they grow."""
-        memory, now = self._worker.memory.file_names, self._worker.now()
-        names = memory.names(self._task_id, prefix, now)
-        if not names:
-            names = tuple(self._worker.batch.task_file_names(self._job_id, self._task_id, prefix))
-            memory.remember(self._task_id, prefix, names, now)
-        return list(names)

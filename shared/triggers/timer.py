@@ -1,22 +1,37 @@
-"""The timer's tick: one ledger list, one task list per Batch job, and a look at what is due. Idempotent and bounded."""
+"""The timer: poison queues, then all live records that are due, then the house, now and then. Idempotent and bounded.
+
+For the live records it makes one ledger list, and one task list per Batch job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import structlog
 
+from shared.batch.types import JobState
 from shared.errors import Conflict, Transient, Unreadable
+from shared.housekeeping import janitor
+from shared.housekeeping.expiring import OldEntries
+from shared.housekeeping.past_jobs import PastJobs
+from shared.housekeeping.sweep import sweep
+from shared.kinds import Kind
 from shared.ledger.port import LiveSummary, Versioned
 from shared.pools import care
 from shared.pools.readings import Readings
 from shared.protocol.record import LIVE_STATES, State
 from shared.requests import driver
-from shared.requests.place import send_resume
+from shared.requests.attempt import send_resume
 from shared.requests.queued_tasks import QueuedTasks
-from shared.requests.turns import free_turns, in_turn, takes_a_turn
+from shared.requests.turns import free_turns, in_order, in_turn, takes_a_turn
+from shared.retry import at_most
+from shared.storage.lease import BlobLease
+from shared.storage.queues import QueueReader
+from shared.storage.rejected import Rejected
+from shared.triggers import poison
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
@@ -24,8 +39,65 @@ log = structlog.get_logger(__name__)
 #: A tick begins no new record after this; the next one begins with the rest.
 MOST_SECONDS = 90
 _WOKEN_AGAIN_AFTER = timedelta(minutes=5)
-#: How many older waiting jobs of a class are tried before a newer one that is due.
-_MOST_OLDER = 20
+
+
+_KEEP_HOUSE_EVERY = timedelta(minutes=10)
+#: After this no call is begun: where Batch does not answer, each call could take its whole time.
+_MOST_HOUSEKEEPING_SECONDS = 120
+
+
+@dataclass
+class Timer:
+    """What a run of the timer does. `queue_names`: queue -> HASTE kind, None for our own queue."""
+
+    rejected: Rejected
+    poison_queues: QueueReader
+    queue_names: Mapping[str, Kind | None]
+    lease: BlobLease
+    old_entries: OldEntries
+    past_jobs: PastJobs
+    shares_pools: bool
+    _kept_house_at: datetime | None = None
+
+    def run(self, worker: Worker) -> None:
+        """One run, alone among all processes of this tenant while it holds the lease."""
+        with self.lease.held() as is_ours:
+            if not is_ours:
+                return
+            readings = Readings(worker, by_list=True)
+            faults: list[Exception] = []
+            for part in (self._empty_poison_queues, self._watch, self._keep_house_sometimes):
+                try:
+                    part(worker, readings)
+                except Exception as error:  # none of them must keep the others from their turn; raised below
+                    log.exception("part of the run failed", part=part.__name__.strip("_"))
+                    faults.append(error)
+            if faults:
+                raise ExceptionGroup("the timer's run", faults)
+
+    def _empty_poison_queues(self, worker: Worker, _readings: Readings) -> None:
+        poison.empty(worker, self.rejected, self.poison_queues, self.queue_names)
+
+    def _watch(self, worker: Worker, readings: Readings) -> None:
+        tick(worker, readings, time.monotonic, self.lease.renew)
+
+    def _keep_house_sometimes(self, worker: Worker, readings: Readings) -> None:
+        now = worker.now()
+        if self._kept_house_at is not None and now - self._kept_house_at < _KEEP_HOUSE_EVERY:
+            return
+        self._kept_house_at = now
+        self.old_entries.expire(now)
+        with at_most(_MOST_HOUSEKEEPING_SECONDS):
+            tenants_jobs = worker.batch.jobs_of(worker.tenant)
+            self.past_jobs.claim(worker.batch)
+            if self.shares_pools:
+                usable = [job.job_id for job in tenants_jobs if job.state is not JobState.OVER]
+                sweep(worker, readings, usable, may_end=True)
+            else:  # HASTE's own app and others may use these jobs
+                placer = worker.placer
+                jobs = {placer.job_id(kind, pool, now) for kind in Kind for pool in placer.candidates(kind)}
+                sweep(worker, readings, sorted(jobs), may_end=False)
+            janitor.tidy(worker, readings, tenants_jobs)
 
 
 def tick(
@@ -80,28 +152,6 @@ def _tell_standing_still(worker: Worker, key: str, why: str) -> None:
     """It may stand still for days: operators are told, but not with every run."""
     if worker.memory.standing_still.is_due(key, worker.now()):
         log.error("record not looked at", record=key, error=why)
-
-
-def in_order(live: Iterable[LiveSummary], now: datetime) -> list[LiveSummary]:
-    """What is due, in the order of the requests.
-
-    A job that has been refused a place comes before newer ones of its class whenever one of those is due, even if its
-    own pause is longer: newer jobs do not overtake it.
-    """
-    by_class: dict[str, list[LiveSummary]] = {}
-    for one in live:
-        by_class.setdefault(one.job_class, []).append(one)
-    chosen: list[LiveSummary] = []
-    for of_class in by_class.values():
-        due = [one for one in of_class if _is_due(one, now)]
-        newest = max((one.asked for one in due if one.state is State.WAITING and not one.is_unwanted), default=None)
-        older = [one for one in of_class if newest and one.holds_back(newest) and not _is_due(one, now)]
-        chosen += due + sorted(older, key=lambda one: one.asked)[:_MOST_OLDER]
-    return sorted(chosen, key=lambda one: (one.asked, one.key))
-
-
-def _is_due(summary: LiveSummary, now: datetime) -> bool:
-    return summary.state in (State.PLACED, State.ENDING) or summary.not_before <= now
 
 
 def _is_calm(worker: Worker, summary: LiveSummary, readings: Readings, queued: QueuedTasks, now: datetime) -> bool:

@@ -10,13 +10,16 @@ from typing import Any, cast
 import pytest
 
 from shared import retry
-from shared.app import App
+from shared.app import App, queue_names
 from shared.errors import Transient
 from shared.housekeeping.expiring import OldEntries
 from shared.housekeeping.past_jobs import PastJobs
 from shared.kinds import Kind
 from shared.settings.table import load_settings
 from shared.storage.blob_container import BlobContainer, Version
+from shared.storage.lease import BlobLease
+from shared.storage.queues import QueueReader
+from shared.triggers.timer import Timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.recovery.trainings import Trainings, pool
@@ -70,10 +73,17 @@ class NoBlobs:
 
 
 def app_of(story: Story, queues: Queues, lease: Lease | None = None) -> App:
-    parts: dict[str, Any] = {"haste_blobs": None, "own_blobs": None, "rejected": story.kept.rejected()}
-    parts |= {"poison_queues": queues, "lease": lease or Lease(), "old_entries": OldEntries(NoBlobs())}
-    parts["past_jobs"] = PastJobs(cast(BlobContainer, NoBlobs()))
-    return App(load_settings(SHARED), story.worker, **parts)
+    settings, no_blobs = load_settings(SHARED), cast(BlobContainer, NoBlobs())
+    timer = Timer(
+        story.kept.rejected(),
+        cast(QueueReader, queues),
+        queue_names(settings),
+        cast(BlobLease, lease or Lease()),
+        OldEntries(NoBlobs()),
+        PastJobs(no_blobs),
+        shares_pools=settings.shared_mode,
+    )
+    return App(settings, story.worker, no_blobs, no_blobs, timer.rejected, timer)
 
 
 def ended_task() -> Story:

@@ -83,7 +83,7 @@ def status(deployment: Deployment, entity: Entity) -> str:
 
 def test_with_nothing_live_a_run_lists_the_ledger_once_and_looks_into_the_poison_queues() -> None:
     deployment = deployed()
-    queues = len(deployment.app.queue_names())
+    queues = len(deployment.app.timer.queue_names)
     assert queues == 4
     for _ in range(3):
         deployment.world.advance(30)
@@ -152,7 +152,7 @@ def test_while_another_process_holds_the_lease_a_run_asks_for_the_lease_and_noth
     deployment.tick()
     fail_all(deployment)
     other = deployment.new_process()
-    with other.lease.held() as is_theirs:
+    with other.timer.lease.held() as is_theirs:
         assert is_theirs
         assert calls(deployment, deployment.app.tick) == {LEASE: 1}
         assert status(deployment, entity) == "InProgress"
@@ -260,21 +260,21 @@ def _overtaken(access: int) -> bool:
 def test_a_run_that_has_lost_its_lease_does_not_end_the_next_ones() -> None:
     deployment = deployed()
     other, third = deployment.new_process(), deployment.new_process()
-    assert not deployment.app.lease.renew()
-    with deployment.app.lease.held():
+    assert not deployment.app.timer.lease.renew()
+    with deployment.app.timer.lease.held():
         deployment.world.advance(LEASE_SECONDS - 1)
-        assert deployment.app.lease.renew()
+        assert deployment.app.timer.lease.renew()
         deployment.world.advance(LEASE_SECONDS - 1)
-        with other.lease.held() as is_theirs:
+        with other.timer.lease.held() as is_theirs:
             assert not is_theirs, "it was renewed"
         deployment.world.advance(1)
-        theirs = other.lease.held()
+        theirs = other.timer.lease.held()
         assert theirs.__enter__()
-        assert not deployment.app.lease.renew()
-    with third.lease.held() as is_ours:
+        assert not deployment.app.timer.lease.renew()
+    with third.timer.lease.held() as is_ours:
         assert not is_ours, "the second one's lease outlives the end of the first one's run"
     theirs.__exit__(None, None, None)
-    with third.lease.held() as is_ours:
+    with third.timer.lease.held() as is_ours:
         assert is_ours
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from local.batch import control
 from shared.memory import FileNames, Pace
-from shared.requests.place import NodeFiles
+from shared.requests.node_files import NodeFiles
 from tests.batch.passing_waits import PassingWaits
 from tests.recovery.trainings import Trainings, pool
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from local.batch import control
 from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
-from shared.triggers.timer import in_order
+from shared.requests.turns import in_order
 from tests.placement.test_choosing import QUOTA, growing, resize_failed
 from tests.protocol.values import NOON, at
 

@@ -262,7 +262,7 @@ def test_a_message_for_it_is_kept_and_said_in_haste_s_record(scene: Scene, statu
         with pytest.raises(Exception, match=f"{where}/{scene.broken.key}.* cannot be read"):
             messages.haste_message(app.worker, app.rejected, Kind.TRAINING, message)
     queues: Any = Poisoned(TakenMessage("train-queue-poison", "again", text, now, "receipt"))
-    empty(app.worker, app.rejected, queues, app.queue_names())
+    empty(app.worker, app.rejected, queues, app.timer.queue_names)
     assert queues.messages == []
     kept = scene.ledger["rejected/train-queue/again"]
     assert kept.content.decode() == text
