@@ -7,7 +7,7 @@ import azure.functions as func
 from shared import health
 from shared.app import get_app
 from shared.kinds import Kind
-from shared.settings.table import setting_or_default
+from shared.settings.load import setting_or_default
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
 

@@ -27,7 +27,7 @@ from shared import app as wiring
 from shared.app import App
 from shared.batch.client import connect
 from shared.kinds import Entity, Kind
-from shared.settings.table import load_settings
+from shared.settings.load import load_settings
 from shared.storage import accounts
 from shared.telemetry import logs
 from shared.triggers import messages

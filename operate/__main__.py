@@ -18,7 +18,7 @@ from operate import explanation, overview, plain_text
 from shared.app import App, build
 from shared.errors import ConfigurationError, WorkerError
 from shared.kinds import Entity, Kind
-from shared.settings.table import load_settings
+from shared.settings.load import load_settings
 from shared.telemetry.logs import redact
 
 SETTINGS_FILE = "local.settings.json"

@@ -32,7 +32,8 @@ from shared.pools.placer import LegacyNames, Placer, SharedNames
 from shared.requests.haste_records import HasteRecords
 from shared.service_clock import ServiceClock
 from shared.settings.lifetimes import sas_expiry
-from shared.settings.table import Settings, load_settings
+from shared.settings.load import load_settings
+from shared.settings.table import Settings
 from shared.storage import accounts
 from shared.storage.addresses import ContainerAddress
 from shared.storage.blob_container import BlobContainer

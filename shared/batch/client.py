@@ -17,8 +17,9 @@ from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
 from shared.batch import read
+from shared.batch.answers import OVER_CODES, translated
 from shared.batch.types import JobState, JobView, NodeView, PoolCounts, PoolView, TaskBody, TaskView
-from shared.errors import Conflict, JobOver, NeedsOperator, QuotaReached, Refused, Transient, WorkerError
+from shared.errors import JobOver, WorkerError
 from shared.retry import Fault, classify, patiently, status_and_code
 
 T = TypeVar("T")
@@ -30,14 +31,6 @@ _TASK_FIELDS = [
 ]  # fmt: skip
 #: Job names are shortened far behind this many characters.
 _NEVER_SHORTENED = 24
-JOB_ROLE = "Azure Batch Job Submitter"
-POOL_ROLE = "Azure Batch Data Contributor"
-_OVER_CODES = frozenset({"JobCompleted", "JobBeingTerminated", "JobBeingDeleted", "JobNotActive", "JobNotFound"})
-
-
-class BatchRefused(NeedsOperator):
-    """Batch refuses for good, or denies access. Names status and code; never a URL or a body."""
-
 
 BatchCredential = AzureNamedKeyCredential | TokenCredential
 
@@ -85,7 +78,7 @@ class AzureBatch:
     def stamp_job(self, job_id: str, tenant: str, account: str) -> None:
         """Write whose a job is. Nothing happens if it is over or gone."""
         options = models.BatchJobUpdateOptions(metadata=_job_metadata(tenant, account))
-        self._call(lambda: self._client.update_job(job_id, options), fine={Fault.GONE}, fine_codes=_OVER_CODES)
+        self._call(lambda: self._client.update_job(job_id, options), fine={Fault.GONE}, fine_codes=OVER_CODES)
 
     def enable_job(self, job_id: str) -> None:
         """See `BatchService.enable_job`."""
@@ -101,7 +94,7 @@ class AzureBatch:
     def terminate_job(self, job_id: str) -> None:
         """See `BatchService.terminate_job`."""
         body = {"terminateReason": "its week is over"}
-        self._act("POST", f"/jobs/{job_id}/terminate", body, fine={Fault.GONE}, fine_codes=_OVER_CODES)
+        self._act("POST", f"/jobs/{job_id}/terminate", body, fine={Fault.GONE}, fine_codes=OVER_CODES)
 
     def delete_job(self, job_id: str) -> None:
         """See `BatchService.delete_job`."""
@@ -250,7 +243,7 @@ class AzureBatch:
             fault = classify(status, code)
             if fault in fine or code in fine_codes:
                 return None  # type: ignore[return-value]  # only passed by callers that use no value
-            raise _translated(fault, status, code) from None  # the SDK's text may hold request bodies
+            raise translated(fault, status, code) from None  # the SDK's text may hold request bodies
 
     def _found(self, call: Callable[[], T], over: frozenset[str] | set[str] = frozenset()) -> T | None:
         """As `_call`, but what is not there is None (a job that is not there is JobOver where `over` says so)."""
@@ -261,7 +254,7 @@ class AzureBatch:
             fault = classify(status, code)
             if fault is Fault.GONE and code not in over:
                 return None
-            raise _translated(fault, status, code) from None
+            raise translated(fault, status, code) from None
 
     def _from_node(self, call: Callable[[], T], behind_end: T | None = None) -> T | None:
         """Files are served by the node, which may be gone or busy: any refusal means "not now"; no repetition.
@@ -283,32 +276,3 @@ _RANGE_NOT_SATISFIABLE = 416
 def _job_metadata(tenant: str | None, account: str | None) -> list[models.BatchMetadataItem]:
     values = {read.TENANT_METADATA: tenant, read.ACCOUNT_METADATA: account}
     return [models.BatchMetadataItem(name=name, value=value) for name, value in values.items() if value is not None]
-
-
-def _translated(fault: Fault, status: int | None, code: str | None) -> WorkerError:
-    what = f"Azure Batch answered {status or 'nothing'} {code or ''}".strip()
-    if code in _OVER_CODES:
-        return JobOver(what)
-    match fault:
-        case Fault.TRANSIENT | Fault.STATE:
-            return Transient(what)
-        case Fault.QUOTA:
-            return QuotaReached(code or "", what)
-        case Fault.CHANGED:
-            return Conflict(what)
-        case Fault.PERMANENT:
-            return Refused(what)
-        case _:
-            return BatchRefused(f"{what}: {_explained(status, code)}" if fault is Fault.DENIED else what)
-
-
-def _explained(status: int | None, code: str | None) -> str:
-    """What an operator has to look at when Batch denies access."""
-    if status == 401 or code == "AuthenticationFailed":
-        return (
-            "the key or token is not for this account (AZURE_BATCH_URL, its tenant), or this machine's clock is wrong"
-        )
-    return (
-        f"the app's identity lacks the role {JOB_ROLE} ({POOL_ROLE} where the worker manages pools) on the Batch "
-        "account, or the account's network rules do not let this app in"
-    )

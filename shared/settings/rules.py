@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shared.kinds import Kind
 from shared.settings.lifetimes import KEY_MAX_LIFE, MARGIN, fits
+from shared.settings.table import Settings
 from shared.settings.values import account_name, container_name
-
-if TYPE_CHECKING:
-    from shared.settings.table import Settings
 
 _REQUIRED = {
     "BLOB_CONNECTION_STRING": "HASTE's blobs and queues are reached with it, and the long-lived URLs in HASTE's "

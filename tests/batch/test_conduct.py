@@ -17,7 +17,8 @@ from shared.batch.client import AzureBatch
 from shared.errors import NeedsOperator, Transient, WorkerError
 from shared.identity import AppIdentity
 from shared.retry import MAX_WAIT_SECONDS, TOTAL_SECONDS
-from shared.settings.table import Settings, load_settings
+from shared.settings.load import load_settings
+from shared.settings.table import Settings
 from tests.batch.account import Account, Token
 from tests.batch.calls import EVERY, body, with_job
 from tests.batch.passing_waits import PassingWaits

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from local.batch import World
 from local.demo.deployed_pools import SNAPSHOT, demo_world, deployed_pools
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOYED = {

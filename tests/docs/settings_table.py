@@ -7,7 +7,8 @@ from typing import Any
 
 from shared.batch.read import iso8601
 from shared.errors import ConfigurationError
-from shared.settings.table import Settings, load_settings
+from shared.settings.load import load_settings
+from shared.settings.table import Settings
 
 HEADER = "| setting | default | meaning |\n|---|---|---|"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.kinds import Kind
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from tests.docs.pages import PROJECT, code, name, pages
 
 PAGE = PROJECT / "docs/deployment.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from tests.docs.pages import PROJECT
 from tests.docs.settings_table import HEADER, settings_table
 

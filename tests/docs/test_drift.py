@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infra.check import committed_faults
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from tests.docs.pages import PROJECT
 
 PAGE = (PROJECT / "docs/configuration.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from local.certificates import Certificates
 from local.stack import BlockingStack, StackOptions, running_stack
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 
 APP_FOLDER = Path(__file__).resolve().parents[2]
 

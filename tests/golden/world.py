@@ -35,7 +35,7 @@ from shared import app as wiring
 from shared.batch.client import connect
 from shared.haste import experiment_config
 from shared.kinds import Entity, Kind
-from shared.settings.table import load_settings
+from shared.settings.load import load_settings
 from shared.storage import blob_container
 from shared.storage.accounts import worker_container
 from shared.telemetry import logs

@@ -15,7 +15,7 @@ from local.stack.settings import Identity
 from shared import app, health
 from shared.app import App
 from shared.errors import WorkerError
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from shared.storage import accounts
 from tests.batch.account import Account
 from tests.batch.passing_waits import PassingWaits

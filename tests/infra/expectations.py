@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from tests.infra.scripted_loads import ScriptedPool
 from tests.infra.snapshots import Json, app_settings, pools, resources
 

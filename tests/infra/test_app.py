@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from shared.kinds import Kind
-from shared.settings.table import Settings, load_settings
+from shared.settings.load import load_settings
+from shared.settings.table import Settings
 from tests.infra import expectations
 from tests.infra.snapshots import Json, app_settings, load, names, resources
 

@@ -17,7 +17,7 @@ from local.stack.azurite import StorageAccount
 from local.stack.environment import child_environment
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
-from shared.settings.table import setting_names
+from shared.settings.load import setting_names
 from shared.storage.blob_container import BlobContainer
 from tests.protocol.story import TWO_POOLS, Story
 

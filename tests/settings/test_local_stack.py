@@ -6,7 +6,7 @@ import pytest
 
 from local.stack.azurite import StorageAccount, account_key
 from local.stack.settings import BatchAccount, Identity, tenant_settings
-from shared.settings.table import load_settings
+from shared.settings.load import load_settings
 
 
 @pytest.mark.parametrize("legacy", [True, False])

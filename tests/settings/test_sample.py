@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from shared.settings.table import Settings, load_settings, setting_names
+from shared.settings.load import load_settings, setting_names
+from shared.settings.table import Settings
 
 SAMPLE = Path(__file__).resolve().parents[2] / "local.settings.sample.json"
 HOST_ONLY = {"FUNCTIONS_WORKER_RUNTIME": "python"}

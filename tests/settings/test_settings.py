@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from shared.errors import ConfigurationError
 from shared.kinds import Kind
-from shared.settings.table import Settings, load_settings, setting_names
+from shared.settings.load import load_settings, setting_names
+from shared.settings.table import Settings
 
 KEY = "a2V5LW9mLXRoZS1hY2NvdW50LXRoYXQtbXVzdC1uZXZlci1iZS1zaG93bg=="
 CONNECTION = f"DefaultEndpointsProtocol=https;AccountName=contoso;AccountKey={KEY};EndpointSuffix=core.windows.net"

@@ -12,7 +12,8 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from local.stack.azurite import StorageAccount
 from shared.identity import AppIdentity
-from shared.settings.table import Settings, load_settings
+from shared.settings.load import load_settings
+from shared.settings.table import Settings
 from shared.settings.values import parse_connection_string
 from shared.storage.accounts import delegating_service, haste_container
 from shared.storage.addresses import ContainerAddress

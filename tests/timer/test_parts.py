@@ -15,7 +15,7 @@ from shared.errors import Transient
 from shared.housekeeping.expiring import OldEntries
 from shared.housekeeping.past_jobs import PastJobs
 from shared.kinds import Kind
-from shared.settings.table import load_settings
+from shared.settings.load import load_settings
 from shared.storage.blob_container import BlobContainer, Version
 from shared.storage.lease import BlobLease
 from shared.storage.queues import QueueReader
