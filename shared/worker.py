@@ -9,6 +9,7 @@ from typing import Protocol
 
 from shared.batch.task_body import TaskBodies
 from shared.batch.types import BatchService
+from shared.haste.visibility import Written
 from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
 from shared.ledger.notes import NotesStore
@@ -16,7 +17,6 @@ from shared.ledger.port import Ledger
 from shared.limits import Limits, Policy
 from shared.memory import Memory
 from shared.protocol.record import Placement, Record
-from shared.protocol.visibility import Written
 
 
 class HasteRecords(Protocol):

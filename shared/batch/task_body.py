@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.batch.task_spec import TaskSpec
 from shared.batch.transfer import Transfer
 from shared.batch.types import TaskBody
-from shared.haste.workload import TaskSpec
 from shared.kinds import Kind
 
 #: HASTE's own options: root, because the node's task directory belongs to it; much shared memory for data loaders.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from shared.batch.task_spec import TaskSpec
 from shared.errors import Refused
-from shared.haste.workload import TaskSpec
 from shared.storage.addresses import ContainerAddress, without_query
 from shared.storage.delegation import Delegation
 

@@ -12,8 +12,9 @@ from datetime import datetime
 from shared.errors import Refused
 from shared.haste import labels, log_text, paths, records
 from shared.haste.status_fields import QUEUED
-from shared.haste.workload import Blobs, JsonObject, Run
+from shared.haste.workload import Blobs, JsonObject
 from shared.kinds import Entity
+from shared.protocol.outcome import Run
 
 #: HASTE's app puts the record into a message again at every look, longer each time; a queue takes 64 KiB.
 _MOST_CHARACTERS = 32 * 1024

@@ -14,20 +14,11 @@ from typing import Protocol
 
 import structlog
 
+from shared.batch.task_spec import TaskSpec
 from shared.errors import Conflict, JobOver, NeedsOperator, Transient
-from shared.haste.workload import (
-    Change,
-    JsonObject,
-    Outcome,
-    Result,
-    Run,
-    Shown,
-    TaskEnd,
-    TaskFiles,
-    TaskSpec,
-    Workload,
-)
+from shared.haste.workload import Change, JsonObject, Shown, TaskFiles, Workload
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 log = structlog.get_logger(__name__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from shared.batch.task_spec import TaskSpec
 from shared.errors import NotThere, Refused
 from shared.haste import container_log, jobs, paths, records, task_spec
 from shared.haste.imagery_manifest import Manifest, layer_fields, read_manifest
@@ -12,19 +13,9 @@ from shared.haste.label_project import LabelledLayer, TileServer, ensure_label_p
 from shared.haste.raster import outline
 from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
 from shared.haste.task_spec import WORKING_DIRECTORY
-from shared.haste.workload import (
-    Blobs,
-    Change,
-    JsonObject,
-    Outcome,
-    Result,
-    Run,
-    Shown,
-    TaskEnd,
-    TaskFiles,
-    TaskSpec,
-)
+from shared.haste.workload import Blobs, Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _LOG = "logs/imagery_friendly.log"
 

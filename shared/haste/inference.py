@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from shared.batch.task_spec import TaskSpec
 from shared.errors import Refused
 from shared.haste import artifacts, container_log, experiment_config, jobs, log_text, paths, records, task_spec
 from shared.haste.inference_inputs import config_file_name, inference_inputs
 from shared.haste.status_fields import FAILED, IN_PROGRESS, INFERENCE, QUEUED, STATUS_OF_RESULT
-from shared.haste.workload import (
-    Blobs,
-    Change,
-    JsonObject,
-    Outcome,
-    Result,
-    Run,
-    Shown,
-    TaskEnd,
-    TaskFiles,
-    TaskSpec,
-)
+from shared.haste.workload import Blobs, Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _LOG = "logs/workflow_progress.log"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shared.batch.task_spec import ResourceFile
 from shared.errors import NotThere, NotYet, Refused
 from shared.haste import paths, records, task_spec
 from shared.haste.layer_imagery import LayerImagery, layer_file, layer_imagery, layer_of_model
 from shared.haste.status_fields import IN_PROGRESS, PROCESSED, QUEUED
-from shared.haste.workload import Blobs, JsonObject, ResourceFile
+from shared.haste.workload import Blobs, JsonObject
 from shared.kinds import Entity
 
 _FOOTPRINTS_PATH = "inputs/building_footprints.gpkg"

@@ -9,7 +9,8 @@ from typing import TypeGuard
 from shared.haste import records
 from shared.haste.log_text import timestamp
 from shared.haste.status_fields import IN_PROGRESS, TERMINAL
-from shared.haste.workload import JsonObject, Run
+from shared.haste.workload import JsonObject
+from shared.protocol.outcome import Run
 
 #: Makes the job object of one kind: (run, start) -> a job in progress.
 NewJob = Callable[[Run, datetime], JsonObject]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shared.batch.task_spec import ResourceFile
 from shared.errors import Refused
 from shared.haste import paths, records
-from shared.haste.workload import Blobs, JsonObject, ResourceFile
+from shared.haste.workload import Blobs, JsonObject
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 from shared.errors import InvalidMessage
+from shared.haste import status_fields
 from shared.haste.checked_json import json_object, shown, validated
 from shared.haste.ids import BatchJobId, Guid, HasteTaskId, ModelId
 from shared.kinds import Entity, Kind
@@ -107,11 +108,11 @@ def _inference_message(model: _Model) -> HasteMessage:
 
 def _message(entity: Entity, status_field: str, status: str | None, job_field: str, job: _Job | None) -> HasteMessage:
     match status:
-        case "Queued":
+        case status_fields.QUEUED:
             return HasteMessage(entity, Wish.START)
-        case "Cancelled":
+        case status_fields.CANCELLED:
             return HasteMessage(entity, Wish.CANCEL)
-        case "InProgress":
+        case status_fields.IN_PROGRESS:
             if job is None:
                 raise InvalidMessage(f"{job_field}: missing; a message with status InProgress must name its task")
             polled = validated(_PolledJob, job.model_dump(), f"{job_field}.")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.haste import log_text, records
-from shared.haste.workload import Change, JsonObject, Result
+from shared.haste.workload import Change, JsonObject
+from shared.protocol.outcome import Result
 
 QUEUED = "Queued"
 IN_PROGRESS = "InProgress"

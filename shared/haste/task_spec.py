@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from shared.batch.task_spec import OutputFile, ResourceFile
 from shared.errors import Refused
 from shared.haste import paths
-from shared.haste.workload import Blobs, OutputFile, ResourceFile, TaskEnd
+from shared.haste.workload import Blobs
+from shared.protocol.outcome import TaskEnd
 
 #: Batch expands it in file patterns; in command lines the shell in the container does.
 WORKING_DIRECTORY = "$AZ_BATCH_TASK_WORKING_DIR"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
+from shared.batch.task_spec import ResourceFile, TaskSpec
 from shared.errors import Refused
 from shared.haste import artifacts, container_log, experiment_config, jobs, labels, paths, records, task_spec
 from shared.haste.event_files import AT_NODE, AT_UPLOADED, EventFiles, Look
@@ -14,20 +15,9 @@ from shared.haste.log_text import entry, timestamp
 from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
 from shared.haste.training_inputs import training_inputs
 from shared.haste.training_metrics import History, estimate
-from shared.haste.workload import (
-    Blobs,
-    Change,
-    JsonObject,
-    Outcome,
-    ResourceFile,
-    Result,
-    Run,
-    Shown,
-    TaskEnd,
-    TaskFiles,
-    TaskSpec,
-)
+from shared.haste.workload import Blobs, Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _EVENT_FILE = "events.out.tfevents"
 _ERROR_WORDS = ("error", "failed", "unexpected")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shared.batch.task_spec import ResourceFile
 from shared.errors import NotThere, Refused
 from shared.haste import labels, paths, records, task_spec, usable_labels
 from shared.haste.experiment_config import HyperParameters, hyper_parameters
 from shared.haste.layer_imagery import LayerImagery, layer_imagery, layer_of_model
-from shared.haste.workload import Blobs, JsonObject, ResourceFile
+from shared.haste.workload import Blobs, JsonObject
 from shared.kinds import Entity
 
 

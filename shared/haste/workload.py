@@ -7,12 +7,13 @@ it knows nothing of Batch, SAS, the ledger or retries.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Protocol
 
+from shared.batch.task_spec import TaskSpec
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Run, TaskEnd
 
 JsonObject = dict[str, Any]
 
@@ -23,66 +24,6 @@ MOST_BYTES_OF_FILE = 8 * 1024 * 1024
 Change = Callable[[JsonObject], JsonObject]
 
 
-class Result(StrEnum):
-    """How a request ended."""
-
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    SUPERSEDED = "superseded"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The end of a request, fixed once.
-
-    `sentence` is shown to users: ours, short, no secret. `at` is when the work ended (UTC).
-    """
-
-    result: Result
-    sentence: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Run:
-    """One request as HASTE's records name it. `task_id` and `job_id` are None if no task was ever placed."""
-
-    entity: Entity
-    request_id: str
-    attempt: int = 1
-    job_id: str | None = None
-    task_id: str | None = None
-    placed_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class ResourceFile:
-    """A blob to lay into the task's working directory. `url` is plain (no SAS); `file_path` is relative."""
-
-    url: str
-    file_path: str
-
-
-@dataclass(frozen=True)
-class OutputFile:
-    """Files to upload when the task ends: `file_pattern` as Batch takes it, `path` = blob name prefix."""
-
-    file_pattern: str
-    path: str
-
-
-@dataclass(frozen=True)
-class TaskSpec:
-    """A Batch task in HASTE's terms, before credentials, pool and limits are added."""
-
-    command_line: str
-    image_name: str
-    resource_files: tuple[ResourceFile, ...]
-    output_files: tuple[OutputFile, ...]
-    environment: dict[str, str] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Shown:
     """What HASTE's record says about this kind of work: its status word, and id and status of the job it names."""
@@ -90,16 +31,6 @@ class Shown:
     status: str | None
     task_id: str | None
     job_status: str | None = None
-
-
-@dataclass(frozen=True)
-class TaskEnd:
-    """How a completed task ended by itself. `failure_code` is Batch's failureInfo code, None on success."""
-
-    succeeded: bool
-    exit_code: int | None
-    failure_code: str | None
-    ended_at: datetime
 
 
 class TaskFiles(Protocol):

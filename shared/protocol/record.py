@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from shared.haste.workload import Outcome, Result, Run
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run
 
 _TASK_NAMESPACE = uuid.UUID("5f4b3c0e-7f0c-5c55-9d0e-6a2d0f6f7a11")
 

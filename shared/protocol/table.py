@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum, auto
 
-from shared.haste.workload import Result
+from shared.protocol.outcome import Result
 from shared.protocol.record import Done, EndReason, Record, Request, State
 
 # --- a message meets the ledger -------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 import structlog
 
 from shared.errors import Conflict
-from shared.haste.workload import Outcome, Result
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol import table
-from shared.protocol.own_message import CancelLater, to_text
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, Record, Request, State
 from shared.protocol.table import Accept, Cancel
+from shared.requests.own_message import CancelLater, to_text
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)

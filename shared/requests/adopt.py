@@ -10,6 +10,7 @@ import structlog
 from shared.batch.types import Whose
 from shared.errors import InvalidMessage
 from shared.haste.messages import HasteMessage
+from shared.haste.status_fields import CANCELLED, IN_PROGRESS, QUEUED
 from shared.ledger.port import Versioned
 from shared.protocol.record import Done, Record, Request, task_ids
 from shared.requests import accept
@@ -44,15 +45,15 @@ def adopt(worker: Worker, parsed: HasteMessage, message_id: str, asked: datetime
     shown = worker.haste.shown(parsed.entity)
     is_named = shown is not None and shown.task_id == task_id
     is_followed = _is_followed(record, done, task_id)
-    if shown is None or not is_named or is_followed or shown.status not in ("InProgress", "Cancelled"):
+    if shown is None or not is_named or is_followed or shown.status not in (IN_PROGRESS, CANCELLED):
         log.info("message about another run's task", task=task_id, status=shown and shown.status)
-        if (is_followed or (is_named and shown and shown.status == "Queued")) and whose is Whose.OURS:
+        if (is_followed or (is_named and shown and shown.status == QUEUED)) and whose is Whose.OURS:
             worker.batch.terminate_task(job_id, task_id)  # a newer request takes its place
         return None
     # what Batch does not list any more is started again, in a Batch job of our own
     request = Request(task_id, asked, adopted_job_id=job_id if whose is Whose.OURS else None)
     version = accept.accept(worker, parsed.entity, request)
-    if shown.status == "Cancelled":
+    if shown.status == CANCELLED:
         accept.cancel(worker, parsed.entity, message_id, asked)
         version = worker.ledger.read(parsed.entity.key)
     return version

@@ -8,14 +8,14 @@ import structlog
 
 from shared.batch.types import TaskView
 from shared.errors import JobOver, NotThere, NotYet, Refused
+from shared.haste.visibility import Written
 from shared.haste.workload import Change
 from shared.ledger.port import Versioned
 from shared.pools import recovery
-from shared.protocol.own_message import Resume, to_text
 from shared.protocol.record import EndReason, Record, State
-from shared.protocol.visibility import Written
 from shared.requests.accept import RESUME_AFTER
 from shared.requests.node_files import NodeFiles
+from shared.requests.own_message import Resume, to_text
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,8 @@ import structlog
 
 from shared.batch.types import TaskView
 from shared.errors import JobOver, NeedsOperator, NotOurs, Transient
-from shared.haste.workload import Outcome, Result, TaskEnd
+from shared.haste.status_fields import CANCELLED
+from shared.haste.visibility import Written
 from shared.ledger.port import Versioned
 from shared.limits import Policy
 from shared.pools import care, recovery
@@ -21,9 +22,9 @@ from shared.pools.care import Blame
 from shared.pools.readings import Readings
 from shared.pools.verdict import judge
 from shared.protocol import table
+from shared.protocol.outcome import Outcome, Result, TaskEnd
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
-from shared.protocol.visibility import Written
 from shared.requests import attempt, finish, operator_waits, place
 from shared.telemetry.logs import bound
 from shared.telemetry.operator import tell_operator
@@ -36,7 +37,7 @@ _BLAMED = {
     Blame.NODE: Seen.ENDED_OTHERWISE,
     Blame.OPEN: Seen.NOT_JUDGED_YET,
 }
-_SENTENCES = {Result.CANCELLED: "Cancelled", Result.SUPERSEDED: "A newer request took its place"}
+_SENTENCES = {Result.CANCELLED: CANCELLED, Result.SUPERSEDED: "A newer request took its place"}
 
 
 def advance(worker: Worker, version: Versioned, readings: Readings) -> None:

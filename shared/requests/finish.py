@@ -9,10 +9,10 @@ import structlog
 
 from shared.errors import Unreadable
 from shared.haste import artifacts
+from shared.haste.visibility import Written, as_done
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
 from shared.protocol.record import Record, Request
-from shared.protocol.visibility import Written, as_done
 from shared.requests.accept import accept, new_record, superseded
 from shared.requests.attempt import send_resume
 from shared.worker import Worker

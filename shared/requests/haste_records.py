@@ -11,17 +11,18 @@ import structlog
 
 from shared.errors import Conflict, NotThere, Transient
 from shared.haste import records
+from shared.haste.status_fields import QUEUED
+from shared.haste.visibility import Written, end_to_show, may_show_end, may_show_progress, progress_needs_ends
 from shared.haste.workload import Change, JsonObject, Shown, Workload
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Ledger
 from shared.protocol.record import Done, Record
-from shared.protocol.visibility import Written, end_to_show, may_show_end, may_show_progress, progress_needs_ends
 
 log = structlog.get_logger(__name__)
 
 _MOST_TRIES = 6
 _MOST_REMEMBERED = 500
-_NOT_STARTED = frozenset({"Queued"})
+_NOT_STARTED = frozenset({QUEUED})
 
 #: HASTE's record with its ETag.
 Found = tuple[JsonObject, str]

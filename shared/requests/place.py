@@ -9,11 +9,11 @@ from datetime import timedelta
 import structlog
 
 from shared.errors import JobDisabled, JobOver, NotThere, NotYet, QuotaReached, Refused, Transient
-from shared.haste.workload import Outcome, Result
 from shared.ledger.port import Versioned
 from shared.pools import waking
 from shared.pools.choosing import choose, make_sure_of_job
 from shared.pools.readings import Readings
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Placement, Record, State, task_id
 from shared.requests.accept import RESUME_AFTER
 from shared.requests.attempt import RECORD_GONE, send_resume, submit

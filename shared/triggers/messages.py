@@ -13,9 +13,9 @@ from shared.haste.messages import HasteMessage, Wish, parse_message
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
 from shared.pools.readings import Readings
-from shared.protocol.own_message import CancelLater, Resume, from_bytes
 from shared.protocol.record import Request, State
 from shared.requests import accept, adopt, driver
+from shared.requests.own_message import CancelLater, Resume, from_bytes
 from shared.retry import at_most
 from shared.storage.reading_once import reading_once
 from shared.storage.rejected import Rejected

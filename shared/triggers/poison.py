@@ -12,11 +12,12 @@ import structlog
 
 from shared.errors import Conflict, InvalidMessage, Transient, Unreadable
 from shared.haste.messages import HasteMessage, Wish, parse_message
-from shared.haste.workload import Outcome, Result, Run
+from shared.haste.status_fields import CANCELLED, QUEUED
 from shared.kinds import Entity, Kind
-from shared.protocol.own_message import CancelLater, Resume, from_bytes
+from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Record, Request
 from shared.requests import accept, adopt
+from shared.requests.own_message import CancelLater, Resume, from_bytes
 from shared.retry import at_most
 from shared.storage.queues import QueueReader, TakenMessage
 from shared.storage.rejected import Rejected
@@ -109,13 +110,13 @@ def _show_failure(worker: Worker, parsed: HasteMessage, sentence: str) -> str:
 def _is_asked_again(worker: Worker, record: Record) -> bool:
     """The live run is cancelled, and HASTE's record shows that the user has started another one since."""
     shown = worker.haste.shown(record.entity)
-    return record.cancel_asked is not None and shown is not None and shown.status == "Queued"
+    return record.cancel_asked is not None and shown is not None and shown.status == QUEUED
 
 
 def _cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> str:
     """The copy is newer than the cancel was, so it counts only where nothing that came after it took its place."""
     shown = worker.haste.shown(entity)
-    if shown is None or shown.status != "Cancelled":
+    if shown is None or shown.status != CANCELLED:
         return "a cancel message that failed too often; HASTE's record does not show a cancel any more"
     accept.cancel(worker, entity, cancel_id, asked)
     return "a cancel message that failed too often; it has been carried out"

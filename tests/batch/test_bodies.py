@@ -13,8 +13,9 @@ from shared.batch.transfer import IdentityTransfer, Transfer
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.training import Training
-from shared.haste.workload import Run, Workload
+from shared.haste.workload import Workload
 from shared.kinds import Kind
+from shared.protocol.outcome import Run
 from shared.storage.addresses import ContainerAddress
 from tests.batch.account import Account
 from tests.haste import samples

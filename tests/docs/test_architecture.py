@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.haste.workload import Result
+from shared.protocol.outcome import Result
 from shared.protocol.record import EndReason, State
 from tests.docs.pages import PROJECT
 

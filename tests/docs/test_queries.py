@@ -12,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from shared.haste.workload import Result
+from shared.protocol.outcome import Result
 from tests.docs.pages import PROJECT, name, pages
 
 _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}

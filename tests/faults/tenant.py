@@ -21,9 +21,10 @@ from local.batch.request import Response
 from local.batch.runner import RunOrder
 from shared.errors import WorkerError
 from shared.haste import records
-from shared.haste.workload import Change, JsonObject, Outcome, Run, Workload
+from shared.haste.workload import Change, JsonObject, Workload
 from shared.kinds import Entity, Kind
 from shared.pools.readings import Readings
+from shared.protocol.outcome import Outcome, Run
 from shared.triggers import messages, timer
 from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits

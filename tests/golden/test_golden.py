@@ -21,8 +21,8 @@ from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
 from shared.ledger.pool_notes import PoolNotes
 from shared.ledger.port import LiveSummary
-from shared.protocol.own_message import from_bytes, to_text
 from shared.protocol.record import Done, Record
+from shared.requests.own_message import from_bytes, to_text
 from shared.storage.blob_container import BlobContainer
 from tests.golden.world import MODES, PROJECT, Deployment, shown_status
 

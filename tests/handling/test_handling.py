@@ -17,9 +17,9 @@ from shared import retry
 from shared.errors import Conflict, InvalidMessage, Transient
 from shared.haste.messages import HasteMessage, parse_message
 from shared.kinds import Entity, Kind
-from shared.protocol.own_message import CancelLater, Resume, from_bytes, to_text
 from shared.protocol.record import State
 from shared.requests import accept
+from shared.requests.own_message import CancelLater, Resume, from_bytes, to_text
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits

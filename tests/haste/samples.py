@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.haste.workload import OutputFile, ResourceFile, Run, TaskSpec
+from shared.batch.task_spec import OutputFile, ResourceFile, TaskSpec
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Run
 from tests.haste.memory_blobs import MemoryBlobs
 
 _FOLDER = Path(__file__).parents[1] / "haste_samples"

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from shared.haste import artifacts
 from shared.haste.inference import Inference
 from shared.haste.training import Training
-from shared.haste.workload import JsonObject, Outcome, Result
+from shared.haste.workload import JsonObject
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result
 from tests.haste import samples
 from tests.haste.memory_blobs import MemoryBlobs
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from shared.batch.task_spec import OutputFile, ResourceFile
 from shared.errors import NotThere, Refused
 from shared.haste.inference import Inference
-from shared.haste.workload import Outcome, OutputFile, ResourceFile, Result, Run, Shown, TaskEnd
+from shared.haste.workload import Shown
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 from tests.haste import samples
 from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
 from tests.haste.results import GPKG, MOSAIC, inference_results

@@ -15,8 +15,9 @@ from shared.haste.imageryprep import Imageryprep
 from shared.haste.inference import Inference
 from shared.haste.status_fields import INFERENCE, MAIN
 from shared.haste.training import Training
-from shared.haste.workload import Change, Outcome, Result, Run, Workload
+from shared.haste.workload import Change, Workload
 from shared.kinds import Kind
+from shared.protocol.outcome import Outcome, Result, Run
 from tests.haste import samples
 from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
 from tests.haste.results import (

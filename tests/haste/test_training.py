@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from shared.batch.task_spec import ResourceFile, TaskSpec
 from shared.errors import NotThere, Refused
 from shared.haste.training import Training
-from shared.haste.workload import Outcome, ResourceFile, Result, Run, Shown, TaskEnd, TaskSpec
+from shared.haste.workload import Shown
 from shared.kinds import Kind
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 from tests.haste import samples
 from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
 from tests.haste.results import EVENT_FILE, EVENTS, training_results

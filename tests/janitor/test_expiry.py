@@ -13,10 +13,10 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 from structlog.testing import capture_logs
 
 from bench.storage_answers import StoredAnswer
-from shared.haste.workload import Outcome, Result
 from shared.housekeeping import expiring
 from shared.housekeeping.expiring import OldEntries
 from shared.ledger.blob_ledger import BlobLedger
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, State
 from shared.storage.blob_container import BlobContainer
 from shared.storage.rejected import Rejected

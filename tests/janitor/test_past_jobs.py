@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.storage.blob import ContainerClient
 
-from shared.haste.workload import Outcome, Result, Run
 from shared.housekeeping import past_jobs
 from shared.housekeeping.past_jobs import PastJobs
 from shared.kinds import Entity, Kind
 from shared.ledger.blob_ledger import BlobLedger
+from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done
 from shared.storage.blob_container import BlobContainer
 from tests.batch.account import Account

@@ -11,10 +11,10 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from shared.errors import Conflict
-from shared.haste.workload import Outcome, Result
 from shared.kinds import Entity, Kind
 from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.port import Ledger, LiveSummary
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, EndReason, Loss, NodeRun, Record, Request, State
 from shared.storage.blob_container import BlobContainer
 from tests.ledger.memory_ledger import MemoryLedger

@@ -16,8 +16,8 @@ from azure.storage.queue import QueueServiceClient
 from local.stack.azurite import StorageAccount
 from shared.errors import NeedsOperator, Transient
 from shared.kinds import Kind
-from shared.protocol.own_message import CancelLater, Resume, to_text
 from shared.protocol.record import State
+from shared.requests.own_message import CancelLater, Resume, to_text
 from shared.storage.queues import QueueReader, TakenMessage
 from shared.triggers import poison
 from tests.batch.passing_waits import PassingWaits

@@ -14,9 +14,9 @@ from local.batch import control
 from shared.errors import Conflict, JobOver, Transient
 from shared.kinds import Kind
 from shared.pools.readings import Readings
-from shared.protocol.own_message import CancelLater, Resume, from_bytes
 from shared.protocol.record import Request, task_ids
 from shared.requests import accept
+from shared.requests.own_message import CancelLater, Resume, from_bytes
 from shared.triggers import timer
 from shared.triggers.messages import _advance as advance_gently
 from tests.protocol.small_world import INFERENCE, TRAINING, SmallWorld

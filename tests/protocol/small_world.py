@@ -16,24 +16,16 @@ from azure.core.credentials import AzureNamedKeyCredential
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, ScriptedRunner, World
 from shared.batch.client import AzureBatch, BatchCredential, connect
 from shared.batch.task_body import TaskBodies
+from shared.batch.task_spec import TaskSpec
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.errors import Conflict, NotThere
 from shared.haste import records
-from shared.haste.workload import (
-    Change,
-    JsonObject,
-    Outcome,
-    Result,
-    Run,
-    Shown,
-    TaskEnd,
-    TaskFiles,
-    TaskSpec,
-)
+from shared.haste.workload import Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
 from shared.limits import Limits, Policy
 from shared.memory import Memory, Pace
 from shared.pools.placer import Placer, SharedNames
+from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 from shared.requests.haste_records import HasteRecords
 from shared.service_clock import ServiceClock
 from shared.worker import Worker

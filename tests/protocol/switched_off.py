@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shared.batch.client import AzureBatch
-from shared.haste.workload import Result, Shown
+from shared.haste.workload import Shown
 from shared.protocol import table
+from shared.protocol.outcome import Result
 from shared.protocol.record import Done, EndReason, Record, Request
 from shared.protocol.table import Accept, Do, Seen, Step, Verdict
 from shared.requests import accept
@@ -94,7 +95,7 @@ def guard_haste(patch: pytest.MonkeyPatch) -> None:
 def reassert_the_end(patch: pytest.MonkeyPatch) -> None:
     """Rules 7 and 8: after HASTE's late save the end is written once more."""
     calls: dict[str, int] = {}
-    from shared.protocol.visibility import Written
+    from shared.haste.visibility import Written
     from shared.requests.haste_records import HasteRecords
 
     real = HasteRecords.show_end

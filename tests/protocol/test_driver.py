@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from local.batch import Failure, RunEnd, control
-from shared.haste.workload import Result
 from shared.kinds import Kind
 from shared.ledger.port import Listing
+from shared.protocol.outcome import Result
 from shared.protocol.record import State, task_id
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import INFERENCE, SmallWorld

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.haste.workload import Outcome, Result, Shown
+from shared.haste.visibility import as_done, end_to_show, may_show_end, may_show_progress, progress_needs_ends, shows
+from shared.haste.workload import Shown
 from shared.kinds import Kind
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, Record, State, task_id, task_ids
-from shared.protocol.visibility import as_done, end_to_show, may_show_end, may_show_progress, progress_needs_ends, shows
 from tests.protocol.values import at, cancelled, ended, record, request
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.haste.workload import Result
 from shared.protocol import table
+from shared.protocol.outcome import Result
 from shared.protocol.record import Done, EndReason, Record, Request, State
 from shared.protocol.table import Accept, Cancel, Do, Seen, Verdict
 from tests.protocol.values import at, cancelled, ended, record, request

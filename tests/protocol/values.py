@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.haste.workload import Outcome, Result, Run
 from shared.kinds import Entity, Kind
+from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done, Placement, Record, Request, State, task_id
 
 ENTITY = Entity(Kind.TRAINING, "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34", "4821")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from shared.haste.visibility import Written
 from shared.haste.workload import Change
 from shared.protocol.record import Record
-from shared.protocol.visibility import Written
 from tests.protocol.small_world import TRAINING
 from tests.protocol.story import TRAINING_NAME, Story
 

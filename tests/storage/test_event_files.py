@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shared.haste.training import Training
-from shared.haste.workload import Outcome, Result
+from shared.protocol.outcome import Outcome, Result
 from tests.haste import event_samples, samples
 from tests.haste.event_samples import FILES, LongFile
 from tests.haste.results import TRAINING_OUTPUT

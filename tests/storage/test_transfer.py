@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from shared.batch.task_spec import OutputFile, ResourceFile, TaskSpec
 from shared.batch.transfer import IdentityTransfer, SasTransfer, Transfer
 from shared.errors import Refused
-from shared.haste.workload import OutputFile, ResourceFile, TaskSpec
 from shared.settings.lifetimes import sas_expiry
 from shared.storage.addresses import ContainerAddress
 from tests.storage.conftest import Tenant

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from shared.kinds import Entity, Kind
 from shared.pools.readings import Readings
-from shared.protocol.own_message import Resume, from_bytes
 from shared.protocol.record import State
+from shared.requests.own_message import Resume, from_bytes
 from shared.triggers import timer
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import PROJECT, TRAINING

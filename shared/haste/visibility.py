@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from shared.haste.workload import Outcome, Result, Run, Shown
+from shared.haste.status_fields import CANCELLED, STATUS_OF_RESULT, TERMINAL
+from shared.haste.workload import Shown
+from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done, Record, task_ids
-
-_CANCELLED = "Cancelled"
-_STATUS = {Result.COMPLETED: "Processed", Result.FAILED: "Failed", Result.CANCELLED: _CANCELLED}
-_TERMINAL = frozenset(_STATUS.values())
 
 
 class Written(Enum):
@@ -76,12 +74,12 @@ def may_show_end(end: End, shown: Shown) -> bool:
         return False
     if shows(end, shown):
         return False
-    return end.is_mine or shown.status == _CANCELLED
+    return end.is_mine or shown.status == CANCELLED
 
 
 def shows(end: End, shown: Shown) -> bool:
     """HASTE's record shows this end already."""
-    wanted = _STATUS[end.outcome.result]
+    wanted = STATUS_OF_RESULT[end.outcome.result]
     # the API writes Cancelled itself; only the job object tells that the cancel has been carried out
     return shown.task_id in end.own_task_ids and shown.status == wanted and shown.job_status == wanted
 
@@ -93,9 +91,9 @@ def may_show_progress(record: Record, done: Iterable[Done], shown: Shown) -> boo
     """
     own = record.task_ids()
     if shown.task_id in own:
-        return shown.status not in _TERMINAL
+        return shown.status not in TERMINAL
     done = list(done)
-    if shown.status == _CANCELLED and not _is_of_an_older_run(record, done):
+    if shown.status == CANCELLED and not _is_of_an_older_run(record, done):
         return False
     known = {*record.request.held_task_ids}
     for entry in done:
@@ -109,7 +107,7 @@ def progress_needs_ends(record: Record, shown: Shown) -> bool:
     if shown.task_id in record.task_ids():
         return False
     is_known = shown.task_id is None or shown.task_id in record.request.held_task_ids
-    return shown.status == _CANCELLED or not is_known
+    return shown.status == CANCELLED or not is_known
 
 
 def _is_of_an_older_run(record: Record, done: Iterable[Done]) -> bool:

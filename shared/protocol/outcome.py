@@ -1,0 +1,52 @@
+"""What a request comes to: the run that HASTE's records name, how its task ended, and the end that is fixed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from shared.kinds import Entity
+
+
+class Result(StrEnum):
+    """How a request ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a request, fixed once.
+
+    `sentence` is shown to users: ours, short, no secret. `at` is when the work ended (UTC).
+    """
+
+    result: Result
+    sentence: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Run:
+    """One request as HASTE's records name it. `task_id` and `job_id` are None if no task was ever placed."""
+
+    entity: Entity
+    request_id: str
+    attempt: int = 1
+    job_id: str | None = None
+    task_id: str | None = None
+    placed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TaskEnd:
+    """How a completed task ended by itself. `failure_code` is Batch's failureInfo code, None on success."""
+
+    succeeded: bool
+    exit_code: int | None
+    failure_code: str | None
+    ended_at: datetime
