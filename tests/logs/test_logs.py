@@ -153,7 +153,8 @@ def test_debug_lines_are_not_made_unless_asked_for(host: Host) -> None:
 
 def test_without_a_host_every_line_on_stderr_is_json() -> None:
     program = (
-        "import logging; from shared.telemetry import logs; log = logs.get_logger('early'); logs.configure(); logs.configure();"
+        "import logging; from shared.telemetry import logs; log = logs.get_logger('early');"
+        "logs.configure(); logs.configure();"
         f"log.info('own', url='{SAS}'); logging.getLogger('library').warning('theirs %s', '{SAS}')"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
