@@ -20,7 +20,7 @@ OF_BATCH = {"docs/batch-emulator.md"}
 PAGES = [
     page
     for page in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
-    if name(page) not in OF_BATCH | {"docs/architecture.md"}
+    if name(page) not in OF_BATCH
 ]
 _JOB = re.compile(r"\bjobs?\b", re.IGNORECASE)
 #: Also a role and a quota by Azure's names, and the rule itself.
