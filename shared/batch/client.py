@@ -75,10 +75,18 @@ class AzureBatch:
         options.metadata = _job_metadata(tenant, account) or None
         return bool(self._call(lambda: self._client.create_job(options) or True, fine={Fault.EXISTS}))
 
-    def stamp_job(self, job_id: str, tenant: str, account: str) -> None:
-        """Write whose a job is. Nothing happens if it is over or gone."""
-        options = models.BatchJobUpdateOptions(metadata=_job_metadata(tenant, account))
-        self._call(lambda: self._client.update_job(job_id, options), fine={Fault.GONE}, fine_codes=OVER_CODES)
+    def stamp_job(self, job_id: str, account: str) -> None:
+        """Write whose a job is beside its other metadata. Nothing happens if it is over or gone. Raises Conflict."""
+        job = self._found(lambda: self._client.get_job(job_id))
+        if job is None or job.etag is None:
+            return
+        metadata = [*(job.metadata or []), *_job_metadata(None, account)]
+        options, etag = models.BatchJobUpdateOptions(metadata=metadata), job.etag.strip('"')
+        self._call(
+            lambda: self._client.update_job(job_id, options, etag=etag, match_condition=MatchConditions.IfNotModified),
+            fine={Fault.GONE},
+            fine_codes=OVER_CODES,
+        )
 
     def enable_job(self, job_id: str) -> None:
         """See `BatchService.enable_job`."""

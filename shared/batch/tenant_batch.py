@@ -93,7 +93,7 @@ class TenantBatch(AzureBatch):
 
     def _stamp(self, job: JobView) -> None:
         log.info("Batch job of version 0.1.0 gets our storage account's name", batch_job=job.job_id)
-        self.stamp_job(job.job_id, self._tenant.name, self._tenant.account)
+        self.stamp_job(job.job_id, self._tenant.account)
 
     def _check(self, job_id: str, task_id: str | None = None) -> None:
         """Raises NotOurs, or JobOver if nothing of ours can be in the job. One that is absent tells so by itself."""

@@ -76,7 +76,8 @@ def test_that_it_was_anothers_is_looked_at_again_after_a_while() -> None:
     batch = account.of_tenant()
     with pytest.raises(NotOurs):
         batch.tasks("job")
-    account.batch.stamp_job("job", "contoso", "contosostorage")
+    metadata = [{"name": "haste-worker-account", "value": "contosostorage"}]
+    account.raw("PATCH", "/jobs/job", {"metadata": metadata})
     with pytest.raises(NotOurs):
         batch.tasks("job")
     account.world.advance(600)
@@ -104,3 +105,16 @@ def test_a_job_that_somebody_else_was_faster_to_make_is_looked_at() -> None:
     assert batch.create_job("job", "h100", 0, "contoso")
     assert not batch.create_job("job", "h100", 0, "contoso")
     assert not account.of_tenant("contoso", "another").is_ours(batch.job("job"))
+
+
+def test_what_an_operator_has_noted_on_a_job_stays_when_it_is_stamped() -> None:
+    account = Account()
+    account.batch.create_job("contoso-job", "h100", None, "contoso")
+    noted = [{"name": "haste-worker-tenant", "value": "contoso"}, {"name": "owner", "value": "maps"}]
+    account.raw("PATCH", "/jobs/contoso-job", {"metadata": noted})
+    batch = account.of_tenant()
+    batch.jobs_of("contoso")
+    (job,) = batch.unclaimed()
+    batch.claim(job)
+    stamped = {"name": "haste-worker-account", "value": "contosostorage"}
+    assert account.raw("GET", "/jobs/contoso-job")["metadata"] == [*noted, stamped]
