@@ -20,7 +20,7 @@ def _message(queue_name: str, msg: func.QueueMessage) -> QueueMessage:
 
 def _haste_message(kind: Kind, msg: func.QueueMessage) -> None:
     worker_app = get_app()
-    queue_name = worker_app.settings.queue_name(kind)
+    queue_name = worker_app.settings.of(kind).queue_name
     messages.haste_message(worker_app.worker, worker_app.rejected, kind, _message(queue_name, msg))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,11 +14,8 @@ from shared.batch.client import BatchCredential, connect, named_key
 from shared.batch.task_body import TaskBodies
 from shared.batch.tenant_batch import Tenant, TenantBatch
 from shared.batch.transfer import IdentityTransfer, SasTransfer, Transfer
-from shared.haste.contained import Contained, PlainlyEnding
-from shared.haste.imageryprep import Imageryprep
-from shared.haste.inference import Inference
-from shared.haste.training import Training
-from shared.haste.workload import Workload
+from shared.haste.by_kind import workload
+from shared.haste.contained import Contained
 from shared.housekeeping.expiring import OldEntries
 from shared.housekeeping.past_jobs import PastJobs
 from shared.identity import AppIdentity
@@ -94,7 +91,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
     own_blobs.ensure()
     queues = accounts.queues(settings)
     ledger = BlobLedger(own_blobs)
-    workloads = _workloads(settings, haste_blobs)
+    workloads = {kind: Contained(workload(kind, settings, haste_blobs)) for kind in Kind}
     identity = AppIdentity(os.environ.get("AZURE_CLIENT_ID"))
     credential = _batch_credential(settings, identity)
     batch = TenantBatch(
@@ -107,11 +104,11 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
         haste=HasteRecords(haste_blobs, ledger, workloads),
         workloads=workloads,
         batch=batch,
-        placer=Placer(batch, settings.pools_for, _job_names(settings)),
+        placer=Placer(batch, lambda kind: settings.of(kind).pool_ids, _job_names(settings)),
         tasks=TaskBodies(
             isolated=settings.shared_mode,
             retention_time=settings.task_retention,
-            max_run={kind: settings.max_run(kind) for kind in Kind},
+            max_run={kind: settings.of(kind).max_run for kind in Kind},
             transfer=_transfer(settings, identity, storage_clock.now),
         ),
         own_queue=WorkerQueue(queues, settings.worker_queue_name),
@@ -129,7 +126,7 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
                 rerun_grace=settings.worker_preemption_grace,
                 queued_too_long=settings.worker_queued_too_long,
                 max_wait=settings.worker_max_wait if settings.shared_mode else None,
-                max_run=settings.max_run(kind),
+                max_run=settings.of(kind).max_run,
             )
             for kind in Kind
         },
@@ -158,26 +155,8 @@ def build(settings: Settings, now: Callable[[], datetime] = lambda: datetime.now
 
 def queue_names(settings: Settings) -> dict[str, Kind | None]:
     """The queues the triggers listen on: HASTE's by kind, and our own (None)."""
-    haste: dict[str, Kind | None] = {settings.queue_name(kind): kind for kind in Kind}
+    haste: dict[str, Kind | None] = {settings.of(kind).queue_name: kind for kind in Kind}
     return haste | {settings.worker_queue_name: None}
-
-
-def _workloads(settings: Settings, blobs: BlobContainer) -> Mapping[Kind, Workload]:
-    kinds: dict[Kind, PlainlyEnding] = {
-        Kind.IMAGERYPREP: Imageryprep(
-            blobs,
-            image_name=settings.image_for(Kind.IMAGERYPREP),
-            titiler_url=settings.titiler_public_endpoint,
-            tile_size=settings.titiler_tilesize,
-        ),
-        Kind.TRAINING: Training(blobs, image_name=settings.image_for(Kind.TRAINING), isolated=settings.shared_mode),
-        Kind.INFERENCE: Inference(
-            blobs,
-            image_name=settings.image_for(Kind.INFERENCE),
-            gdal_translate_params=settings.gdal_translate_params,
-        ),
-    }
-    return {kind: Contained(workload) for kind, workload in kinds.items()}
 
 
 def _batch_credential(settings: Settings, identity: AppIdentity) -> BatchCredential:
@@ -204,7 +183,9 @@ def _tenant(settings: Settings, placed_in: Callable[[str], Collection[str]], now
         is_own_container=lambda url: any(container.is_at(url) for container in containers),
         now=now,
         haste_job_ids=frozenset(
-            job_id for kind in Kind for job_id in legacy_job_ids(settings.base_job_id(kind), settings.pools_for(kind))
+            job_id
+            for kind in Kind
+            for job_id in legacy_job_ids(settings.of(kind).base_job_id, settings.of(kind).pool_ids)
         ),
         shares=settings.shared_mode,
     )
@@ -214,8 +195,8 @@ def _job_names(settings: Settings) -> SharedNames | LegacyNames:
     if settings.shared_mode:
         return SharedNames(settings.worker_tenant)
     return LegacyNames(
-        base_ids={kind: settings.base_job_id(kind) for kind in Kind},
-        candidates={kind: settings.pools_for(kind) for kind in Kind},
+        base_ids={kind: settings.of(kind).base_job_id for kind in Kind},
+        candidates={kind: settings.of(kind).pool_ids for kind in Kind},
     )
 
 
@@ -230,7 +211,7 @@ def _transfer(settings: Settings, identity: AppIdentity, now: Callable[[], datet
     delegation = Delegation(accounts.delegating_service(settings, identity), account.name, container, now)
 
     def sas(kind: Kind) -> Transfer:
-        max_run = settings.max_run(kind) or timedelta()
+        max_run = settings.of(kind).max_run or timedelta()
         return SasTransfer(container, output_url, delegation, sas_expiry(now(), settings.worker_max_wait, max_run))
 
     return sas

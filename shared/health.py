@@ -84,7 +84,7 @@ def _credentials(app: App) -> str:
 
 def _pools(app: App) -> str:
     pools = app.worker.batch.pools()
-    wanted = {pool for kind in Kind for pool in app.settings.pools_for(kind)}
+    wanted = {pool for kind in Kind for pool in app.settings.of(kind).pool_ids}
     missing = sorted(wanted - pools.keys())
     if missing:
         raise LookupError(f"candidate pools that do not exist: {', '.join(missing)}")

@@ -1,10 +1,25 @@
-"""The kinds of work HASTE asks for, and what a request is about."""
+"""The kinds of work HASTE asks for, and what a request is about. How a kind is added: docs/adding-a-kind.md."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
+
+
+class Subject(StrEnum):
+    """What a kind works on. Its id tells apart: a layer has a GUID, a model a number inside its project."""
+
+    LAYER = "layer"
+    MODEL = "model"
+
+
+class JobClass(StrEnum):
+    """Batch jobs and priorities go by it: `interactive` is everything a person waits for."""
+
+    INTERACTIVE = "interactive"
+    TRAINING = "training"
 
 
 class Kind(StrEnum):
@@ -15,21 +30,47 @@ class Kind(StrEnum):
     INFERENCE = "inference"
 
     @property
-    def task_prefix(self) -> str:
-        """HASTE's task id prefix; its zip container sorts output folders by it."""
-        return {"imageryprep": "img", "training": "trn", "inference": "inf"}[self.value]
+    def facts(self) -> KindFacts:
+        """This kind's row."""
+        return _facts(self)
 
     @property
-    def job_class(self) -> str:
-        """`training` or `interactive` (everything a person waits for): Batch jobs and priorities go by it."""
-        return "training" if self is Kind.TRAINING else "interactive"
+    def task_prefix(self) -> str:
+        """HASTE's task id prefix."""
+        return self.facts.task_prefix
+
+    @property
+    def job_class(self) -> JobClass:
+        """The class of the kind's Batch jobs."""
+        return self.facts.job_class
+
+
+@dataclass(frozen=True)
+class KindFacts:
+    """What the whole worker knows of a kind. `task_prefix` is HASTE's; its zip container sorts output folders by it."""
+
+    task_prefix: str
+    job_class: JobClass
+    subject: Subject
+
+
+def _facts(kind: Kind) -> KindFacts:
+    match kind:
+        case Kind.IMAGERYPREP:
+            return KindFacts("img", JobClass.INTERACTIVE, Subject.LAYER)
+        case Kind.TRAINING:
+            return KindFacts("trn", JobClass.TRAINING, Subject.MODEL)
+        case Kind.INFERENCE:
+            return KindFacts("inf", JobClass.INTERACTIVE, Subject.MODEL)
+        case _:
+            assert_never(kind)
 
 
 @dataclass(frozen=True)
 class Entity:
     """What a request is about: one kind of work on one image layer or model of a project.
 
-    `entity_id` is an image layer id (imageryprep) or a model id, which is unique inside its project only.
+    `entity_id` is the id of an image layer or of a model (`Subject`); a model's is unique inside its project only.
     """
 
     kind: Kind

@@ -44,6 +44,11 @@ def parse(content: bytes, *, complete: bool, continuations: bool = False) -> lis
     return [LogLine(at, safe_text(message)) for at, message in found[-MAX_LINES:] if message.strip()]
 
 
+def entries(content: bytes | None, *, complete: bool, continuations: bool = False) -> list[str]:
+    """The newest lines of a log as entries of HASTE's log text, see `parse`; none without a log."""
+    return [line.entry() for line in parse(content or b"", complete=complete, continuations=continuations)]
+
+
 def _instant(stamp: str) -> datetime | None:
     try:
         at = datetime.fromisoformat(stamp.strip())

@@ -7,9 +7,12 @@ from datetime import datetime
 
 from shared.batch.task_spec import TaskSpec
 from shared.errors import NotThere, Refused
-from shared.haste import container_log, jobs, paths, records, task_spec
+from shared.haste import container_log, messages, paths, records, task_spec
+from shared.haste.checked_json import validated
 from shared.haste.imagery_manifest import Manifest, layer_fields, read_manifest
+from shared.haste.jobs import LatestJob
 from shared.haste.label_project import LabelledLayer, TileServer, ensure_label_project
+from shared.haste.log_text import timestamp
 from shared.haste.raster import outline
 from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
 from shared.haste.task_spec import WORKING_DIRECTORY
@@ -18,6 +21,31 @@ from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _LOG = "logs/imagery_friendly.log"
+
+
+def read_message(fields: JsonObject) -> messages.HasteMessage:
+    """What a message on the queue of imagery preparation asks for. Raises InvalidMessage."""
+    layer = validated(messages.ImageLayer, fields)
+    entity = Entity(Kind.IMAGERYPREP, layer.projectId, layer.imageLayerId)
+    return messages.wished(entity, "status", layer.status, "preprocessJob", layer.preprocessJob)
+
+
+def _new_job(run: Run, at: datetime) -> JsonObject:
+    """A new ImageryPreprocessJob, in progress."""
+    return {
+        "projectId": run.entity.project_id,
+        "imageLayerId": run.entity.entity_id,
+        "jobId": run.job_id,
+        "taskId": run.task_id,
+        "status": IN_PROGRESS,
+        "logs": None,
+        "creationDate": timestamp(at),
+        "completedDate": None,
+        "dependsOn": ["ImageLayer", "imageLayerId"],
+    }
+
+
+_JOB = LatestJob("preprocessJob", _new_job)
 
 
 class Imageryprep:
@@ -36,8 +64,7 @@ class Imageryprep:
 
     def shown(self, record: JsonObject) -> Shown:
         """Status of the layer and its job."""
-        job = records.child(record, "preprocessJob") or {}
-        return Shown(records.word(record, "status"), records.word(job, "taskId"), records.word(job, "status"))
+        return _JOB.shown(record, MAIN.status)
 
     def check(self, entity: Entity) -> None:
         """The layer names post-event imagery."""
@@ -68,10 +95,9 @@ class Imageryprep:
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
             MAIN.set_status(changed, IN_PROGRESS)
-            job = records.child(record, "preprocessJob")
-            if not jobs.names_task(job, run):
+            if not _JOB.has(record, run):
                 MAIN.set_step(changed, 0)
-            changed["preprocessJob"] = jobs.placed_job(job, jobs.preprocess_job, run, at)
+            _JOB.place(changed, run, at)
             MAIN.add_line(changed, f"Image preprocessing submitted with task id {run.task_id}", at)
             return changed
 
@@ -79,9 +105,7 @@ class Imageryprep:
 
     def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
         """One step for every new line of the container's log."""
-        content = files.read(f"wd/{_LOG}")
-        lines = container_log.parse(content or b"", complete=False, continuations=True)
-        entries = [line.entry() for line in lines]
+        entries = container_log.entries(files.read(f"wd/{_LOG}"), complete=False, continuations=True)
         if not entries:
             return None
         submitted = self.submitted(run, run.placed_at or at)
@@ -99,13 +123,7 @@ class Imageryprep:
 
     def outcome(self, run: Run, end: TaskEnd) -> Outcome:
         """Completed only with a usable manifest, its imagery, normalization values and footprints."""
-        if not end.succeeded:
-            sentence = task_spec.failure_sentence("Image preprocessing failed", end)
-            return Outcome(Result.FAILED, sentence, end.ended_at)
-        fault = self._fault(run)
-        if fault is not None:
-            return Outcome(Result.FAILED, fault, end.ended_at)
-        return Outcome(Result.COMPLETED, "Image preprocessing completed successfully", end.ended_at)
+        return task_spec.judged("Image preprocessing", end, lambda: self._fault(run))
 
     def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the label project. Results are set whenever the manifest is usable."""
@@ -118,19 +136,11 @@ class Imageryprep:
         return self._end(run, outcome, {}, [])
 
     def _end(self, run: Run, outcome: Outcome, results: JsonObject, entries: list[str]) -> Change:
-        status = STATUS_OF_RESULT[outcome.result]
-
         def change(record: JsonObject) -> JsonObject:
             changed = {**record, **results}
-            MAIN.set_status(changed, status)
-            MAIN.add_steps(changed, entries)
-            MAIN.add_line(changed, outcome.sentence, outcome.at)
-            if outcome.result is Result.COMPLETED:
-                MAIN.complete_steps(changed)
-            job = jobs.ended_job(records.child(record, "preprocessJob"), jobs.preprocess_job, run, status, outcome.at)
-            if jobs.names_task(job, run):
-                job["logs"] = changed[MAIN.log]
-            changed["preprocessJob"] = job
+            MAIN.set_end(changed, outcome, entries)
+            _JOB.end(changed, run, STATUS_OF_RESULT[outcome.result], outcome.at)
+            _JOB.set_logs(changed, run, changed[MAIN.log])
             return changed
 
         return change
@@ -218,8 +228,7 @@ class Imageryprep:
         return f"{paths.task_folder(run.entity.project_id, run.task_id)}/{file_name}"
 
     def _log_entries(self, run: Run) -> list[str]:
-        content = self._blobs.read(self._result(run, _LOG)) or b""
-        return [line.entry() for line in container_log.parse(content, complete=True, continuations=True)]
+        return container_log.entries(self._blobs.read(self._result(run, _LOG)), complete=True, continuations=True)
 
 
 def _urls(layer: JsonObject, field: str) -> list[str] | None:

@@ -7,14 +7,47 @@ from datetime import datetime
 
 from shared.batch.task_spec import TaskSpec
 from shared.errors import Refused
-from shared.haste import artifacts, container_log, experiment_config, jobs, log_text, paths, records, task_spec
+from shared.haste import artifacts, container_log, experiment_config, log_text, messages, paths, records, task_spec
+from shared.haste.checked_json import validated
 from shared.haste.inference_inputs import config_file_name, inference_inputs
-from shared.haste.status_fields import FAILED, IN_PROGRESS, INFERENCE, QUEUED, STATUS_OF_RESULT
+from shared.haste.jobs import JobHistory
+from shared.haste.status_fields import IN_PROGRESS, INFERENCE, QUEUED, STATUS_OF_RESULT
 from shared.haste.workload import Blobs, Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _LOG = "logs/workflow_progress.log"
+
+
+def read_message(fields: JsonObject) -> messages.HasteMessage:
+    """What a message on the queue of inference asks for. Raises InvalidMessage."""
+    model = validated(messages.Model, fields)
+    entity = Entity(Kind.INFERENCE, model.projectId, model.modelId)
+    named = [job for job in model.inferenceJobs or [] if job.taskId == model.currentInferenceTaskId]
+    job = named[-1] if named else None
+    return messages.wished(
+        entity, INFERENCE.status, model.inferenceStatus, "inferenceJobs[currentInferenceTaskId]", job
+    )
+
+
+def _new_job(run: Run, at: datetime) -> JsonObject:
+    """A new InferenceJob, in progress."""
+    return {
+        "uid": None,
+        "jobId": run.job_id,
+        "taskId": run.task_id,
+        "modelId": run.entity.entity_id,
+        "projectId": run.entity.project_id,
+        "status": IN_PROGRESS,
+        "creationDate": log_text.timestamp(at),
+        "completedDate": None,
+        "logs": "",
+        "artifactZipJobUid": None,
+        "dependsOn": ["Model", "modelId"],
+    }
+
+
+_JOBS = JobHistory("inferenceJobs", "currentInferenceTaskId", _new_job)
 
 
 class Inference:
@@ -33,12 +66,7 @@ class Inference:
 
     def shown(self, record: JsonObject) -> Shown:
         """Status of the inference and its current job."""
-        task_id = records.word(record, "currentInferenceTaskId")
-        job_status = None
-        for job in records.children(record, "inferenceJobs"):
-            if task_id is not None and job.get("taskId") == task_id:
-                job_status = records.word(job, "status")
-        return Shown(records.word(record, INFERENCE.status), task_id, job_status)
+        return _JOBS.shown(record, INFERENCE.status)
 
     def check(self, entity: Entity) -> None:
         """The model is trained and has a checkpoint, the layer has imagery and footprints."""
@@ -69,17 +97,10 @@ class Inference:
 
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
-            history = records.children(record, "inferenceJobs")
-            if not any(jobs.names_task(job, run) for job in history):
+            if not _JOBS.has(record, run):
                 changed.update(inferenceOutputPath=None, predictedDamageLayerUrl=None, gpkgUrl=None)
                 INFERENCE.set_step(changed, 0)
-                history.append(jobs.inference_job(run, at))
-            # an entry of an earlier attempt has lost its task without an end of its own
-            changed["inferenceJobs"] = [
-                jobs.placed_job(job, jobs.inference_job, run, at) if jobs.names_task(job, run) else _closed(job, at)
-                for job in history
-            ]
-            changed["currentInferenceTaskId"] = run.task_id
+            _JOBS.place(changed, run, at)
             INFERENCE.set_status(changed, IN_PROGRESS)
             INFERENCE.add_line(changed, f"Inference submitted with task id {run.task_id}", at)
             return changed
@@ -88,8 +109,7 @@ class Inference:
 
     def progress(self, run: Run, files: TaskFiles, at: datetime) -> Change | None:
         """One step for every new line of the container's log."""
-        content = files.read(f"wd/{_LOG}")
-        entries = [line.entry() for line in container_log.parse(content or b"", complete=False)]
+        entries = container_log.entries(files.read(f"wd/{_LOG}"), complete=False)
         if not entries:
             return None
         submitted = self.submitted(run, run.placed_at or at)
@@ -97,7 +117,7 @@ class Inference:
         def change(record: JsonObject) -> JsonObject:
             changed = submitted(record)
             INFERENCE.add_steps(changed, entries)
-            _set_job_logs(changed, run)
+            _JOBS.set_logs(changed, run, changed[INFERENCE.log])
             return changed
 
         return change
@@ -108,12 +128,7 @@ class Inference:
 
     def outcome(self, run: Run, end: TaskEnd) -> Outcome:
         """Completed only with the visualizer raster and the predictions file."""
-        if not end.succeeded:
-            return Outcome(Result.FAILED, task_spec.failure_sentence("Inference job failed", end), end.ended_at)
-        names = self._result_names(run)
-        if names is None or any(self._blobs.size_bytes(name) is None for name in names):
-            return Outcome(Result.FAILED, "Inference job failed: it left no complete results", end.ended_at)
-        return Outcome(Result.COMPLETED, "Inference job completed successfully", end.ended_at)
+        return task_spec.judged("Inference job", end, lambda: self._fault(run))
 
     def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:  # noqa: ARG002 (nothing follows)
         """The end; after success with the URLs of the results."""
@@ -124,19 +139,11 @@ class Inference:
         return self._end(run, outcome, {}, [])
 
     def _end(self, run: Run, outcome: Outcome, results: JsonObject, entries: list[str]) -> Change:
-        status = STATUS_OF_RESULT[outcome.result]
-
         def change(record: JsonObject) -> JsonObject:
             changed = {**record, **results}
-            if run.task_id is not None:
-                changed["currentInferenceTaskId"] = run.task_id
-            INFERENCE.set_status(changed, status)
-            INFERENCE.add_steps(changed, entries)
-            INFERENCE.add_line(changed, outcome.sentence, outcome.at)
-            if outcome.result is Result.COMPLETED:
-                INFERENCE.complete_steps(changed)
-            changed["inferenceJobs"] = _ended_jobs(record, run, status, outcome.at)
-            _set_job_logs(changed, run)
+            INFERENCE.set_end(changed, outcome, entries)
+            _JOBS.end(changed, run, STATUS_OF_RESULT[outcome.result], outcome.at)
+            _JOBS.set_logs(changed, run, changed[INFERENCE.log])
             return changed
 
         return change
@@ -150,6 +157,11 @@ class Inference:
         if outcome.result not in (Result.COMPLETED, Result.FAILED):
             return None
         return artifacts.model_to_zip(self._blobs, run, "inferenceOutputPath")
+
+    def _fault(self, run: Run) -> str | None:
+        names = self._result_names(run)
+        is_whole = names is not None and all(self._blobs.size_bytes(name) is not None for name in names)
+        return None if is_whole else "Inference job failed: it left no complete results"
 
     def _results(self, run: Run, outcome: Outcome) -> JsonObject:
         if run.task_id is None or outcome.result is Result.CANCELLED:
@@ -186,8 +198,8 @@ class Inference:
     def _log_entries(self, run: Run) -> list[str]:
         if run.task_id is None:
             return []
-        content = self._blobs.read(f"{paths.task_folder(run.entity.project_id, run.task_id)}/{_LOG}")
-        return [line.entry() for line in container_log.parse(content or b"", complete=True)]
+        folder = paths.task_folder(run.entity.project_id, run.task_id)
+        return container_log.entries(self._blobs.read(f"{folder}/{_LOG}"), complete=True)
 
 
 def queue_inference(model: JsonObject, at: datetime) -> None:
@@ -196,23 +208,3 @@ def queue_inference(model: JsonObject, at: datetime) -> None:
     model[INFERENCE.log] = log_text.append("", log_text.entry("Queued for inference", at))
     model[INFERENCE.total] = INFERENCE.usual_total
     INFERENCE.set_step(model, 0)
-
-
-def _ended_jobs(model: JsonObject, run: Run, status: str, at: datetime) -> list[JsonObject]:
-    """The history with the end of the run; its entry is added if it was lost, and no other entry stays open."""
-    history = records.children(model, "inferenceJobs")
-    if run.task_id is None:
-        return [jobs.ended(job, status, at) if jobs.is_open(job) else job for job in history]
-    if not any(jobs.names_task(job, run) for job in history):
-        history.append(jobs.inference_job(run, run.placed_at or at))
-    return [jobs.ended(job, status, at) if jobs.names_task(job, run) else _closed(job, at) for job in history]
-
-
-def _closed(job: JsonObject, at: datetime) -> JsonObject:
-    return jobs.ended(job, FAILED, at) if jobs.is_open(job) else job
-
-
-def _set_job_logs(model: JsonObject, run: Run) -> None:
-    for job in model["inferenceJobs"]:
-        if jobs.names_task(job, run):
-            job["logs"] = model[INFERENCE.log]

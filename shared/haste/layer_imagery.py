@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from shared.batch.task_spec import ResourceFile
 from shared.errors import Refused
 from shared.haste import paths, records
+from shared.haste.ids import is_guid
 from shared.haste.workload import Blobs, JsonObject
-
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class LayerImagery:
 def layer_of_model(blobs: Blobs, project_id: str, model: JsonObject) -> JsonObject:
     """The record of the model's image layer. Raises Refused if there is none."""
     layer_id = records.text(model, "imageLayerId")
-    if _GUID.fullmatch(layer_id) is None:
+    if not is_guid(layer_id):
         raise Refused("The model names no valid image layer (imageLayerId).")
     layer = records.read(blobs, paths.layer_record(project_id, layer_id))
     if layer is None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shared.haste import log_text, records
 from shared.haste.workload import Change, JsonObject
-from shared.protocol.outcome import Result
+from shared.protocol.outcome import Outcome, Result
 
 QUEUED = "Queued"
 IN_PROGRESS = "InProgress"
@@ -63,6 +63,14 @@ class StatusFields:
     def add_line(self, record: JsonObject, text: str, at: datetime) -> None:
         """Append one line to the log, unless it is there already."""
         self.add_entries(record, [log_text.entry(text, at)])
+
+    def set_end(self, record: JsonObject, outcome: Outcome, entries: Iterable[str]) -> None:
+        """The end of a run whose log `entries` are its steps: its status, the missing entries, its sentence."""
+        self.set_status(record, STATUS_OF_RESULT[outcome.result])
+        self.add_steps(record, entries)
+        self.add_line(record, outcome.sentence, outcome.at)
+        if outcome.result is Result.COMPLETED:
+            self.complete_steps(record)
 
     def noting(self, text: str, at: datetime) -> Change:
         """A change that appends one line about a live job, unless the log ends with that text already.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from shared.batch.task_spec import OutputFile, ResourceFile
 from shared.errors import Refused
 from shared.haste import paths
 from shared.haste.workload import Blobs
-from shared.protocol.outcome import TaskEnd
+from shared.protocol.outcome import Outcome, Result, TaskEnd
 
 #: Batch expands it in file patterns; in command lines the shell in the container does.
 WORKING_DIRECTORY = "$AZ_BATCH_TASK_WORKING_DIR"
@@ -57,6 +58,16 @@ def output_files(project_id: str, task_id: str, pattern: str, *, logs: bool) -> 
         *([OutputFile(f"{WORKING_DIRECTORY}/logs/*", f"{folder}/logs")] if logs else []),
         OutputFile("../*.txt", folder),
     )
+
+
+def judged(what: str, end: TaskEnd, fault: Callable[[], str | None]) -> Outcome:
+    """Completed if the task succeeded and `fault` finds nothing wrong with its results; else why not, for users."""
+    if not end.succeeded:
+        return Outcome(Result.FAILED, failure_sentence(f"{what} failed", end), end.ended_at)
+    sentence = fault()
+    if sentence is not None:
+        return Outcome(Result.FAILED, sentence, end.ended_at)
+    return Outcome(Result.COMPLETED, f"{what} completed successfully", end.ended_at)
 
 
 def failure_sentence(what: str, end: TaskEnd) -> str:

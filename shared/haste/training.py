@@ -7,20 +7,57 @@ from datetime import datetime
 from functools import partial
 
 from shared.batch.task_spec import ResourceFile, TaskSpec
-from shared.errors import Refused
-from shared.haste import artifacts, container_log, experiment_config, jobs, labels, paths, records, task_spec
+from shared.errors import InvalidMessage, Refused
+from shared.haste import artifacts, container_log, experiment_config, labels, messages, paths, records, task_spec
+from shared.haste.checked_json import validated
 from shared.haste.event_files import AT_NODE, AT_UPLOADED, EventFiles, Look
 from shared.haste.inference import queue_inference
+from shared.haste.jobs import LatestJob
 from shared.haste.log_text import entry, timestamp
 from shared.haste.status_fields import IN_PROGRESS, MAIN, STATUS_OF_RESULT
 from shared.haste.training_inputs import training_inputs
-from shared.haste.training_metrics import History, estimate
+from shared.haste.training_metrics import History, estimate, final_block, final_fields
 from shared.haste.workload import Blobs, Change, JsonObject, Shown, TaskFiles
 from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 
 _EVENT_FILE = "events.out.tfevents"
 _ERROR_WORDS = ("error", "failed", "unexpected")
+
+
+def read_message(fields: JsonObject) -> messages.HasteMessage:
+    """What a message on the queue of training asks for. Raises InvalidMessage."""
+    model = validated(messages.Model, fields)
+    if model.modelType == "embedding":
+        # HASTE's API puts the cancel of an embedding on the training queue too
+        raise InvalidMessage("modelType: 'embedding' is not handled by this version of haste-worker")
+    entity = Entity(Kind.TRAINING, model.projectId, model.modelId)
+    return messages.wished(entity, "status", model.status, "trainingJob", model.trainingJob)
+
+
+def _new_job(run: Run, at: datetime) -> JsonObject:
+    """A new TrainingJob, in progress. HASTE keeps its numbers as text."""
+    return {
+        "trainingjobUid": None,
+        "jobId": run.job_id,
+        "taskId": run.task_id,
+        "modelId": run.entity.entity_id,
+        "projectId": run.entity.project_id,
+        "status": IN_PROGRESS,
+        "trainStartTime": None,
+        "completedEpochs": "0",
+        "approxMinutesToComplete": "",
+        "totalElapsedTime": "",
+        "timePerEpoch": "",
+        "logs": None,
+        "artifactZipJobUid": None,
+        "creationDate": timestamp(at),
+        "completedDate": None,
+        "dependsOn": ["Model", "modelId"],
+    }
+
+
+_JOB = LatestJob("trainingJob", _new_job)
 
 
 class Training:
@@ -41,8 +78,7 @@ class Training:
 
     def shown(self, record: JsonObject) -> Shown:
         """Status of the training and its job."""
-        job = records.child(record, "trainingJob") or {}
-        return Shown(records.word(record, "status"), records.word(job, "taskId"), records.word(job, "status"))
+        return _JOB.shown(record, MAIN.status)
 
     def check(self, entity: Entity) -> None:
         """Layer, classes, labels, base weights and hyper-parameters are there and make sense."""
@@ -83,12 +119,11 @@ class Training:
 
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
-            job = records.child(record, "trainingJob")
-            if not jobs.names_task(job, run):
+            if not _JOB.has(record, run):
                 changed.update(trainDate=timestamp(at), trainingOutputPath=None, labelsUrl=labels_url)
                 MAIN.set_step(changed, 0, _max_epochs(record) + 1)
             MAIN.set_status(changed, IN_PROGRESS)
-            changed.update(trainingJob=jobs.placed_job(job, jobs.training_job, run, at))
+            _JOB.place(changed, run, at)
             MAIN.add_line(changed, f"Training submitted with task id {run.task_id}", at)
             return changed
 
@@ -126,11 +161,7 @@ class Training:
 
     def outcome(self, run: Run, end: TaskEnd) -> Outcome:
         """Completed only with a checkpoint: inference needs it."""
-        if not end.succeeded:
-            return Outcome(Result.FAILED, task_spec.failure_sentence("Training job failed", end), end.ended_at)
-        if self._blobs.size_bytes(f"{_checkpoint_path(run)}/last.ckpt") is None:
-            return Outcome(Result.FAILED, "Training job failed: it left no checkpoint", end.ended_at)
-        return Outcome(Result.COMPLETED, "Training job completed successfully", end.ended_at)
+        return task_spec.judged("Training job", end, lambda: self._fault(run))
 
     def finished(self, run: Run, outcome: Outcome, *, shown_before: bool = False) -> Change:
         """The end; after success with the final metrics and, if it follows by itself, inference queued.
@@ -157,17 +188,17 @@ class Training:
         def change(record: JsonObject) -> JsonObject:
             changed = dict(record)
             MAIN.set_status(changed, status)
-            job = jobs.ended_job(records.child(record, "trainingJob"), jobs.training_job, run, status, outcome.at)
+            _JOB.end(changed, run, status, outcome.at)
+            job = records.child(changed, _JOB.field)
             if run.task_id is not None:
                 changed["trainingOutputPath"] = paths.task_folder(run.entity.project_id, run.task_id)
             if completed and job is not None:
-                job.update(_final_fields(past, _max_epochs(record)))
+                job.update(final_fields(past, _max_epochs(record)))
                 MAIN.set_step(changed, _max_epochs(record) + 1, _max_epochs(record) + 1)
                 changed["checkpointPath"] = _checkpoint_path(run)
-                lines = _final_block(job, _max_epochs(record))
+                lines = final_block(job, _max_epochs(record))
             else:
                 lines = errors
-            changed["trainingJob"] = job
             MAIN.add_entries(changed, [entry(outcome.sentence, outcome.at, *lines)])
             if completed and _infers_next(record) and not shown_before and self.shown(record) != self.shown(changed):
                 queue_inference(changed, outcome.at)
@@ -187,6 +218,10 @@ class Training:
         if outcome.result not in (Result.FAILED, Result.CANCELLED) or not self._left_outputs(run):
             return None
         return artifacts.model_to_zip(self._blobs, run, "trainingOutputPath")
+
+    def _fault(self, run: Run) -> str | None:
+        is_there = self._blobs.size_bytes(f"{_checkpoint_path(run)}/last.ckpt") is not None
+        return None if is_there else "Training job failed: it left no checkpoint"
 
     def _labels_name(self, run: Run) -> str:
         """Blob of the labels that this run trains on."""
@@ -252,20 +287,3 @@ def _max_epochs(model: JsonObject) -> int:
 
 def _infers_next(model: JsonObject) -> bool:
     return records.flag(model, "autoRunInference", default=True)
-
-
-def _final_fields(past: History | None, max_epochs: int) -> JsonObject:
-    """What `trainingJob` says after success. Without an event file the last known times stay."""
-    known = {}
-    if past is not None:
-        known = estimate(past, max_epochs).job_fields() | {"trainStartTime": past.start_time, "logs": past.logs()}
-    return known | {"completedEpochs": str(max_epochs), "approxMinutesToComplete": "0"}
-
-
-def _final_block(job: JsonObject, max_epochs: int) -> list[str]:
-    return [
-        f"trainStartTime: {job.get('trainStartTime') or 'n/a'}",
-        f"epoch: {max_epochs}",
-        f"elapsedDurationInMinutes: {job.get('totalElapsedTime') or 'n/a'}",
-        f"completedDate: {job['completedDate']}",
-    ]

@@ -176,6 +176,24 @@ def estimate(past: History, max_epochs: int) -> Estimate:
     return Estimate(completed, total, round(per_epoch, 2), round(left, 2))
 
 
+def final_fields(past: History | None, max_epochs: int) -> JsonObject:
+    """What `trainingJob` says after success. Without an event file the last known times stay."""
+    known = {}
+    if past is not None:
+        known = estimate(past, max_epochs).job_fields() | {"trainStartTime": past.start_time, "logs": past.logs()}
+    return known | {"completedEpochs": str(max_epochs), "approxMinutesToComplete": "0"}
+
+
+def final_block(job: JsonObject, max_epochs: int) -> list[str]:
+    """The lines below the last entry of HASTE's log text after success."""
+    return [
+        f"trainStartTime: {job.get('trainStartTime') or _UNKNOWN}",
+        f"epoch: {max_epochs}",
+        f"elapsedDurationInMinutes: {job.get('totalElapsedTime') or _UNKNOWN}",
+        f"completedDate: {job['completedDate']}",
+    ]
+
+
 def _with_values(end: _End, values: Mapping[str, Scalar]) -> _End:
     known = {name: round(one.value, 6) for name, one in values.items() if one.step <= end.step}
     return replace(end, accuracy=known.get("accuracy", end.accuracy), loss=known.get("loss", end.loss))

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from shared.errors import Unreadable
-from shared.kinds import Entity, Kind
+from shared.kinds import Entity, JobClass, Kind
 from shared.ledger.checked_times import has_naive_time
 from shared.ledger.port import Listing, LiveSummary, StandsStill, Versioned
 from shared.protocol.record import Done, Record, State
@@ -20,7 +20,6 @@ from shared.storage.blob_container import BlobContainer
 _RECORD = TypeAdapter(Record)
 _DONE = TypeAdapter(Done)
 _KEY = re.compile(rf"({'|'.join(Kind)})/[0-9a-f]{{32}}")
-_JOB_CLASSES = {kind.job_class: kind.job_class for kind in Kind}
 #: A record in one of these has no task in Batch, or a task that has ended.
 _WITHOUT_TASK = (State.WAITING, State.FINISHING)
 _SAFE_ID = re.compile(r"[A-Za-z0-9+_-]{1,100}")
@@ -137,7 +136,7 @@ def _told(metadata: Mapping[str, str], key: str, version: str) -> LiveSummary:
             state=State(metadata["state"]),
             not_before=_time(metadata["not_before"]),
             asked=_time(metadata["asked"]),
-            job_class=_JOB_CLASSES[metadata["job_class"]],
+            job_class=JobClass(metadata["job_class"]),
             job_id=metadata.get("job_id"),
             task_id=metadata.get("task_id"),
             pool_id=metadata.get("pool_id"),

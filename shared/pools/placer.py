@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from shared.batch.types import BatchService, JobState
 from shared.errors import JobDisabled, NeedsOperator, Transient, WorkerError
-from shared.kinds import Kind
+from shared.kinds import JobClass, Kind
 from shared.pools.job_names import legacy_job_id, pool_scoped_job_id, shared_job_id, with_successors
 from shared.pools.routing import PoolReading
 from shared.protocol.record import Placement
@@ -18,8 +18,20 @@ from shared.worker import Choice
 
 #: A job of our own that took a task is taken to do so for as long: if it does not, adding the task tells.
 _JOB_STAYS = timedelta(minutes=10)
-#: Tasks of these jobs start first when a pool is full: a person waits for them.
-PRIORITY = {"interactive": 100, "training": 0}
+
+
+def _priority(job_class: JobClass) -> int:
+    match job_class:
+        case JobClass.INTERACTIVE:
+            return 100
+        case JobClass.TRAINING:
+            return 0
+        case _:
+            assert_never(job_class)
+
+
+#: By class of Batch job: tasks of higher ones start first when a pool is full, as a person waits for them.
+PRIORITY: Mapping[str, int] = {job_class: _priority(job_class) for job_class in JobClass}
 
 
 class JobNames(Protocol):

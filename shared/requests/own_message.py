@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, assert_never
 
 from pydantic import AwareDatetime, BaseModel, Field
 
 from shared.haste.checked_json import json_object, validated
 from shared.haste.ids import Guid, ModelId
-from shared.kinds import Entity, Kind
+from shared.kinds import Entity, Kind, Subject
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def from_bytes(body: bytes) -> Resume | CancelLater:
     """Raises InvalidMessage naming field, value and rule."""
     fields = json_object(body)
     about = validated(_About, fields)
-    validated(_ENTITY_SHAPES[about.kind], fields)
+    validated(_about(about.kind.facts.subject), fields)
     entity = Entity(about.kind, about.projectId, about.entityId)
     if about.do == "resume":
         resume = validated(_Resume, fields)
@@ -85,8 +85,11 @@ class _CancelLater(BaseModel):
     asked: AwareDatetime
 
 
-_ENTITY_SHAPES: dict[Kind, type[BaseModel]] = {
-    Kind.IMAGERYPREP: _AboutLayer,
-    Kind.TRAINING: _AboutModel,
-    Kind.INFERENCE: _AboutModel,
-}
+def _about(subject: Subject) -> type[_AboutLayer | _AboutModel]:
+    match subject:
+        case Subject.LAYER:
+            return _AboutLayer
+        case Subject.MODEL:
+            return _AboutModel
+        case _:
+            assert_never(subject)

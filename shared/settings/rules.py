@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 from shared.kinds import Kind
 from shared.settings.lifetimes import KEY_MAX_LIFE, MARGIN, fits
 from shared.settings.table import Settings
-from shared.settings.values import account_name, container_name
+from shared.settings.values import QueueName, account_name, container_name
 
 _REQUIRED = {
     "BLOB_CONNECTION_STRING": "HASTE's blobs and queues are reached with it, and the long-lived URLs in HASTE's "
@@ -28,7 +29,10 @@ _REQUIRED = {
 _FIXED = {"METADATA_STORAGE_TYPE": "blob", "ARTIFACT_STORAGE_TYPE": "blob", "RUNNER_TYPE": "azure_batch"}
 _TRIGGERS = "AzureWebJobsStorage"
 _TRIGGER_NAMES = (_TRIGGERS, f"{_TRIGGERS}__accountName", f"{_TRIGGERS}__queueServiceUri")
-_QUEUES = ("IMAGE_QUEUE_NAME", "TRAIN_QUEUE_NAME", "INFERENCE_QUEUE_NAME", "ZIP_QUEUE_NAME", "WORKER_QUEUE_NAME")
+#: Every row of the table that is of type QueueName.
+_QUEUES = tuple(
+    str(row.alias) for row in Settings.model_fields.values() if set(row.metadata) & set(get_args(QueueName)[1:])
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def _lifetimes(settings: Settings) -> Iterator[Broken]:
         return
     for kind in Kind:
         name = f"WORKER_MAX_RUN_{kind.name}"
-        max_run = settings.max_run(kind)
+        max_run = settings.of(kind).max_run
         if max_run is not None and not fits(settings.worker_max_wait, max_run):
             yield Broken(
                 name,

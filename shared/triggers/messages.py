@@ -9,7 +9,8 @@ from datetime import datetime
 import structlog
 
 from shared.errors import Conflict, InvalidMessage, Transient
-from shared.haste.messages import HasteMessage, Wish, parse_message
+from shared.haste.by_kind import parse_message
+from shared.haste.messages import HasteMessage, Wish
 from shared.kinds import Entity, Kind
 from shared.ledger.port import Versioned
 from shared.pools.readings import Readings

@@ -11,7 +11,8 @@ from datetime import datetime
 import structlog
 
 from shared.errors import Conflict, InvalidMessage, Transient, Unreadable
-from shared.haste.messages import HasteMessage, Wish, parse_message
+from shared.haste.by_kind import parse_message
+from shared.haste.messages import HasteMessage, Wish
 from shared.haste.status_fields import CANCELLED, QUEUED
 from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Outcome, Result, Run

@@ -144,7 +144,7 @@ class Deployment:
 
     def deliver(self, kind: Kind) -> QueueMessage:
         """The message that HASTE's API has put into the kind's queue reaches the worker, by id, now."""
-        queue = self.queues.get_queue_client(self.app.settings.queue_name(kind))
+        queue = self.queues.get_queue_client(self.app.settings.of(kind).queue_name)
         found = queue.receive_message()
         assert found is not None
         queue.delete_message(found)

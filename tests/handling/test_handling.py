@@ -15,7 +15,8 @@ from structlog.testing import capture_logs
 
 from shared import retry
 from shared.errors import Conflict, InvalidMessage, Transient
-from shared.haste.messages import HasteMessage, parse_message
+from shared.haste.by_kind import parse_message
+from shared.haste.messages import HasteMessage
 from shared.kinds import Entity, Kind
 from shared.protocol.record import State
 from shared.requests import accept

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import InvalidMessage
-from shared.haste.messages import HasteMessage, Wish, parse_message
+from shared.haste.by_kind import parse_message
+from shared.haste.messages import HasteMessage, Wish
 from shared.kinds import Entity, Kind
 from tests.haste import samples
 

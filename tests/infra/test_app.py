@@ -37,7 +37,7 @@ def test_the_worker_accepts_its_settings(name: str) -> None:
     assert settings.shared_mode == (name in SHARED_MODE)
     assert settings.azure_batch_manage_pools == (name not in SHARED_MODE)
     assert settings.storage_account.name == settings.trigger_account == "examplehaste"
-    assert settings.image_for(Kind.TRAINING) == "exampleregistry.azurecr.io/hastetraining:2.0.0"
+    assert settings.of(Kind.TRAINING).image == "exampleregistry.azurecr.io/hastetraining:2.0.0"
     assert settings.azure_batch_url == "https://examplebatch.westus2.batch.azure.com"
 
 
@@ -50,7 +50,7 @@ def test_settings_of_the_operators_choice() -> None:
     settings = _settings("main-shared")
     assert settings.worker_tenant == "example"
     assert settings.worker_tenant_max_live_tasks == 20
-    assert settings.pools_for(Kind.INFERENCE) == ("haste-shared-dev-t4-pool", "haste-shared-dev-h100-pool")
+    assert settings.of(Kind.INFERENCE).pool_ids == ("haste-shared-dev-t4-pool", "haste-shared-dev-h100-pool")
 
 
 def test_settings_of_the_host_may_be_chosen_too() -> None:
@@ -172,7 +172,7 @@ def test_a_new_storage_account_has_the_containers_and_queues_of_haste() -> None:
     snapshot, _ = _new_storage()
     settings = _settings("main-from-nothing")
     queues = resources(snapshot, "Microsoft.Storage/storageAccounts/queueServices/queues")
-    assert {queue["name"].rpartition("/")[2] for queue in queues} == {settings.queue_name(kind) for kind in Kind}
+    assert {queue["name"].rpartition("/")[2] for queue in queues} == {settings.of(kind).queue_name for kind in Kind}
     containers = resources(snapshot, "Microsoft.Storage/storageAccounts/blobServices/containers")
     wanted = {settings.blob_container, "app-package-example-worker"}
     assert {container["name"].rpartition("/")[2] for container in containers} == wanted

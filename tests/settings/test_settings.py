@@ -63,15 +63,15 @@ def test_an_existing_deployment_needs_no_new_setting() -> None:
     assert settings.task_retention == timedelta(days=2)
     assert settings.storage_account.blob_url == "https://contoso.blob.core.windows.net"
     assert settings.storage_account.queue_url == "https://contoso.queue.core.windows.net"
-    assert [settings.max_run(kind) for kind in Kind] == [None] * 3
-    assert [settings.pools_for(kind) for kind in Kind] == [
+    assert [settings.of(kind).max_run for kind in Kind] == [None] * 3
+    assert [settings.of(kind).pool_ids for kind in Kind] == [
         ("imageryprep-pool",),
         ("training-pool",),
         ("training-pool",),
     ]
-    assert [settings.base_job_id(kind) for kind in Kind] == ["imageryprep-pool", "training-pool", "training-pool"]
-    assert [settings.queue_name(kind) for kind in Kind] == ["image-layers-queue", "train-queue", "inference-queue"]
-    assert [settings.image_for(kind)[19:] for kind in Kind] == ["imageryprep:2", "training:2", "training:2"]
+    assert [settings.of(kind).base_job_id for kind in Kind] == ["imageryprep-pool", "training-pool", "training-pool"]
+    assert [settings.of(kind).queue_name for kind in Kind] == ["image-layers-queue", "train-queue", "inference-queue"]
+    assert [settings.of(kind).image[19:] for kind in Kind] == ["imageryprep:2", "training:2", "training:2"]
 
 
 def test_shared_mode_has_limits_of_its_own() -> None:
@@ -79,7 +79,7 @@ def test_shared_mode_has_limits_of_its_own() -> None:
     assert settings.shared_mode
     assert settings.azure_batch_account_key is None
     assert settings.task_retention == timedelta(hours=1)
-    assert [settings.max_run(kind) for kind in Kind] == [timedelta(hours=hours) for hours in (6, 48, 12)]
+    assert [settings.of(kind).max_run for kind in Kind] == [timedelta(hours=hours) for hours in (6, 48, 12)]
     assert load_settings({**SHARED, "AZURE_BATCH_TASK_RETENTION_TIME": "PT10M"}).task_retention == timedelta(minutes=10)
 
 
@@ -356,10 +356,10 @@ def test_each_kind_has_its_own_settings(kind: Kind) -> None:
     )
     for other in Kind:
         is_own = other is kind
-        assert (settings.pools_for(other) == ("one", "two")) is is_own
-        assert (settings.base_job_id(other) == "base") is is_own
-        assert (settings.max_run(other) == timedelta(hours=3)) is is_own
-        assert (settings.queue_name(other) == "own-queue") is is_own
+        assert (settings.of(other).pool_ids == ("one", "two")) is is_own
+        assert (settings.of(other).base_job_id == "base") is is_own
+        assert (settings.of(other).max_run == timedelta(hours=3)) is is_own
+        assert (settings.of(other).queue_name == "own-queue") is is_own
 
 
 @given(st.dictionaries(st.sampled_from(setting_names()), st.text(max_size=40), max_size=8))
