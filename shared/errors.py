@@ -10,7 +10,10 @@ WorkerError
 |-- NeedsOperator        access denied or a service set up wrongly: the job waits until somebody mends it
 |   |-- JobDisabled      somebody has disabled our Batch job on one pool: another pool may do
 |   |-- NotOurs          a Batch job of another tenant: nothing in it is read, ended or added to
-|   `-- Unreadable       a record of ours in the ledger holds something else than a record: its job stands still
+|   |-- Unreadable       a record of ours in the ledger holds something else than a record: its job stands still
+|   |-- BatchRefused     Azure Batch denies access or refuses for good (shared/batch/answers.py)
+|   `-- StorageFailed    Azure Storage refuses for good (shared/storage/failures.py)
+|       `-- StorageAccessDenied  it denies access
 `-- Transient            a service did not answer properly; the same call may succeed later
     |-- QuotaReached     Azure Batch said a quota is used up: wait, this is not the user's fault
     `-- NotYet           what the job needs is being made by another job: wait for that

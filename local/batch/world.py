@@ -114,11 +114,6 @@ class World:
             self._settle()
         self.now = target
 
-    def next_due(self) -> datetime | None:
-        """When the next timer falls due, None without timers."""
-        with self.lock:
-            return self._timers[0][0] if self._timers else None
-
     def after(self, seconds: float, action: Callable[..., None], *arguments: Any) -> None:
         """Call `action(world, *arguments)` later. Arguments are ids, never resources, so that a world can be copied."""
         if seconds < _FOREVER_SECONDS:

@@ -44,10 +44,6 @@ class Delegation:
         self._key: UserDelegationKey | None = None
         self._lock = threading.Lock()
 
-    def blob_read(self, name: str, expiry: datetime) -> str:
-        """URL to read one blob of HASTE's container with."""
-        return f"{self._container.blob_url(name)}?{self._blob_token(name, expiry)}"
-
     def container_write(self, container_url: str, expiry: datetime) -> str:
         """URL to create and overwrite blobs in a container with; it cannot read, list or delete."""
         key, start = self._key_until(expiry)

@@ -205,7 +205,7 @@ def _mint(account: StorageAccount) -> str:
     clock = Clock()
     address = ContainerAddress(f"{account.blob_endpoint}/data")
     delegation = Delegation(delegating_service(settings_for(account), AppIdentity(None)), account.name, address, clock)
-    return delegation.blob_read("x", sas_expiry(clock.now, HOUR, HOUR))
+    return delegation.resign(address.blob_url("x"), sas_expiry(clock.now, HOUR, HOUR))
 
 
 def _reading_urls(account: StorageAccount) -> ReadingUrls:
