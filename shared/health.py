@@ -78,7 +78,8 @@ def _haste_container(app: App) -> str:
 
 
 def _credentials(app: App) -> str:
-    app.worker.tasks.transfer(Kind.IMAGERYPREP).resign(app.haste_blobs.url("health"))
+    for kind in Kind:
+        app.worker.tasks.transfer(kind).resign(app.haste_blobs.url("health"))
     return "a delegation key can be had" if app.settings.shared_mode else "the pool's identity is used"
 
 

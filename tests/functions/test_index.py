@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from shared.kinds import Kind
+from shared.settings.table import Settings
+
 INDEX = """
 import asyncio, json, sys
 from pathlib import Path
@@ -88,6 +91,12 @@ def test_without_settings_the_triggers_take_the_defaults(bare: dict[str, list[di
     watch = trigger(bare["watch"])
     assert (watch["type"], watch["schedule"]) == ("timerTrigger", "*/30 * * * * *")
     assert watch["runOnStartup"] is False
+
+
+def test_each_kind_has_a_function_on_its_queue(bare: dict[str, list[dict[str, Any]]]) -> None:
+    settings = Settings.model_validate({})
+    bound = {name: trigger(bindings).get("queueName") for name, bindings in bare.items()}
+    assert {kind: bound.get(kind.value) for kind in Kind} == {kind: settings.of(kind).queue_name for kind in Kind}
 
 
 def test_health_asks_for_the_functions_key(bare: dict[str, list[dict[str, Any]]]) -> None:

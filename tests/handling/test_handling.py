@@ -17,7 +17,7 @@ from shared import retry
 from shared.errors import Conflict, InvalidMessage, Transient
 from shared.haste.by_kind import parse_message
 from shared.haste.messages import HasteMessage
-from shared.kinds import Entity, Kind
+from shared.kinds import Entity, Kind, Subject
 from shared.protocol.record import State
 from shared.requests import accept
 from shared.requests.own_message import CancelLater, Resume, from_bytes, to_text
@@ -25,6 +25,7 @@ from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
 from tests.batch.passing_waits import PassingWaits
 from tests.handling.kept import KeptBlobs
+from tests.haste.samples import LAYER_ID, MODEL_ID, PROJECT_ID
 from tests.protocol.small_world import TRAINING
 from tests.protocol.story import Story
 
@@ -139,12 +140,10 @@ def test_any_bytes_are_a_message_or_an_invalid_one(body: bytes) -> None:
             assert invalid.reason
 
 
-_entities = st.builds(
-    Entity,
-    st.sampled_from([Kind.TRAINING, Kind.INFERENCE]),
-    st.uuids().map(str),
-    st.from_regex(r"[0-9]{1,8}", fullmatch=True),
-) | st.builds(Entity, st.just(Kind.IMAGERYPREP), st.uuids().map(str), st.uuids().map(str))
+_SUBJECT_IDS = {Subject.LAYER: st.uuids().map(str), Subject.MODEL: st.from_regex(r"[0-9]{1,8}", fullmatch=True)}
+_entities = st.sampled_from(Kind).flatmap(
+    lambda kind: st.builds(Entity, st.just(kind), st.uuids().map(str), _SUBJECT_IDS[kind.facts.subject])
+)
 _ids = st.from_regex(r"[A-Za-z0-9+_-]{1,100}", fullmatch=True)
 
 
@@ -157,6 +156,18 @@ def test_our_own_messages_come_back_as_they_were_sent_and_are_small(message: Res
     assert from_bytes(text.encode()) == message
     assert len(text) < 1000
     assert set(json.loads(text)) <= {"do", "kind", "projectId", "entityId", "requestId", "attempt", "cancelId", "asked"}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_our_own_messages_hold_the_id_of_what_a_kind_works_on(kind: Kind) -> None:
+    ids = {Subject.LAYER: LAYER_ID, Subject.MODEL: MODEL_ID}
+    for subject, entity_id in ids.items():
+        message = Resume(Entity(kind, PROJECT_ID, entity_id), "message-1", 1)
+        if subject is kind.facts.subject:
+            assert from_bytes(to_text(message).encode()) == message
+        else:
+            with pytest.raises(InvalidMessage, match="entityId"):
+                from_bytes(to_text(message).encode())
 
 
 # --- messages that come back ------------------------------------------------------------------------------------

@@ -53,6 +53,12 @@ def fault(environ: dict[str, str]) -> str:
     return found[0]
 
 
+def queue_setting(kind: Kind) -> str:
+    """The setting with the name of the kind's queue."""
+    name = load_settings(LEGACY).of(kind).queue_name
+    return next(str(row.alias) for row in Settings.model_fields.values() if row.default == name)
+
+
 def test_an_existing_deployment_needs_no_new_setting() -> None:
     settings = load_settings(LEGACY)
     assert not settings.shared_mode
@@ -336,6 +342,22 @@ def test_two_queues_of_one_name_are_a_fault() -> None:
     assert "IMAGE_QUEUE_NAME" in sentence
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_no_kind_s_queue_is_another_queue(kind: Kind) -> None:
+    own = queue_setting(kind)
+    for other in [name for name in setting_names() if name.endswith("_QUEUE_NAME") and name != own]:
+        sentence = fault({**LEGACY, own: "same-queue", other: "same-queue"})
+        assert own in sentence
+        assert other in sentence
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_kind_s_longest_run_is_a_setting_that_a_fault_can_name(kind: Kind) -> None:
+    name = f"WORKER_MAX_RUN_{kind.name}"
+    assert name in setting_names()
+    assert fault({**SHARED, name: "P7D"}).startswith(f"{name}:")
+
+
 def test_what_is_sent_to_haste_must_not_come_back() -> None:
     sentence = fault({**LEGACY, "ZIP_QUEUE_NAME": "haste-worker-jobs"})
     assert sentence.startswith("WORKER_QUEUE_NAME='haste-worker-jobs'")
@@ -344,14 +366,13 @@ def test_what_is_sent_to_haste_must_not_come_back() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_each_kind_has_its_own_settings(kind: Kind) -> None:
-    queue = {Kind.IMAGERYPREP: "IMAGE", Kind.TRAINING: "TRAIN", Kind.INFERENCE: "INFERENCE"}[kind]
     settings = load_settings(
         {
             **LEGACY,
             f"AZURE_BATCH_{kind.name}_POOL_IDS": "one,two",
             f"{kind.name}_BATCH_JOB_ID": "base",
             f"WORKER_MAX_RUN_{kind.name}": "PT3H",
-            f"{queue}_QUEUE_NAME": "own-queue",
+            queue_setting(kind): "own-queue",
         }
     )
     for other in Kind:
