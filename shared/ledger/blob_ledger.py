@@ -67,6 +67,7 @@ class BlobLedger:
 
     def replace(self, version: Versioned, record: Record) -> Versioned:
         """See `Ledger.replace`."""
+        record = version.keeping_times(record)
         name = _active(record.entity.key)
         written = self._container.replace(name, _dump(record), version.etag, _metadata(record))
         replaced = Versioned(record, written, written.written_at)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.kinds import Entity
+from shared.protocol import transitions
 from shared.protocol.record import Done, Record, State
 
 
@@ -23,10 +24,17 @@ class Versioned:
     written_at: datetime
 
     @property
-    def finishing_since(self) -> datetime | None:
-        """When the record began to finish, to be kept whenever it is written again; None if it does not finish."""
-        began = self.written_at if self.record.state is State.FINISHING else None
-        return self.record.finishing_since or began
+    def finishing_since(self) -> datetime:
+        """When the record began to finish: the time of the first version that did. ValueError if it does not finish."""
+        if self.record.state is not State.FINISHING:
+            raise ValueError(f"the record {self.record.entity.key} is {self.record.state}")
+        return self.record.finishing_since or self.written_at
+
+    def keeping_times(self, record: Record) -> Record:
+        """What a ledger writes over this version for `record`: one that goes on finishing keeps when it began to."""
+        if State.FINISHING is self.record.state is record.state:
+            return transitions.finishing_since(record, self.finishing_since)
+        return record
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ class Ledger(Protocol):
         """Create if absent; None if somebody else's record is there."""
 
     def replace(self, version: Versioned, record: Record) -> Versioned:
-        """Write over exactly this version. Raises Conflict."""
+        """Write over exactly this version; `finishing_since` is kept (`Versioned.keeping_times`). Raises Conflict."""
 
     def remove(self, version: Versioned) -> None:
         """Delete exactly this version. Raises Conflict."""

@@ -7,13 +7,12 @@ the task and its node; a reading that failed is never a source.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.batch.types import NodeView, TaskView
 from shared.limits import Policy
 from shared.pools.routing import Avoid, Decision
-from shared.protocol.record import EndReason, Loss, NodeRun, Record
+from shared.protocol.record import EndReason, NodeRun, Record
 from shared.protocol.table import Seen, Verdict
 
 #: Node states in which a node has lost what it ran.
@@ -99,13 +98,6 @@ def is_stuck_for(longest: timedelta, record: Record, task: TaskView, now: dateti
     if task.state != "running" or not is_lost(record, task):
         return False
     return now - max(loss.noticed_at for loss in record.losses) >= longest
-
-
-def with_loss_of(record: Record, run: NodeRun | None, now: datetime) -> Record:
-    """The record with the loss of a run noted; None = it never was on a node that we know of."""
-    assert record.placement is not None
-    loss = Loss(record.placement.pool_id, record.attempt, run.started_at if run else now, now)
-    return replace(record, losses=(*record.losses, loss), node_run=run)
 
 
 def was_interrupted_unseen(record: Record, run: NodeRun) -> bool:

@@ -125,8 +125,8 @@ class Record:
     `reason` says what the job waits for, or why it is where it is; `not_before` is when somebody looks again.
     `waits` counts refusals in a row (back-off). It `stands_aside` if it waits for something else than a place: newer
     jobs need not wait for it. `ending_since` is when the present attempt began to end; `finishing_since` (storage
-    clock) is kept when a record that finishes is written again; `end_was_shown`: HASTE has shown the end once;
-    `zip_asked`: HASTE's app has been sent its request for a zip.
+    clock) is kept by the ledger when a record that finishes is written again; `end_was_shown`: HASTE has shown the end
+    once; `zip_asked`: HASTE's app has been sent its request for a zip.
     `haste_record_gone`: HASTE's record was there and has been deleted. Nobody waits for this request any more: its
     attempt is ended, nothing follows from it, and a record that is made under the same id is not its own.
     """
@@ -152,6 +152,13 @@ class Record:
     end_was_shown: bool = False
     haste_record_gone: bool = False
     zip_asked: bool = False
+
+    @property
+    def placed(self) -> Placement:
+        """Where this attempt runs. Raises ValueError for a record without a placement."""
+        if self.placement is None:
+            raise ValueError(f"the record {self.entity.key} is {self.state} and has no placement")
+        return self.placement
 
     @property
     def is_unwanted(self) -> bool:

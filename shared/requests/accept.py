@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -10,9 +9,9 @@ import structlog
 from shared.errors import Conflict
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
-from shared.protocol import table
+from shared.protocol import table, transitions
 from shared.protocol.outcome import Outcome, Result
-from shared.protocol.record import Done, Record, Request, State
+from shared.protocol.record import Done, Request
 from shared.protocol.table import Accept, Cancel
 from shared.requests.own_message import CancelLater, to_text
 from shared.worker import Worker
@@ -30,7 +29,7 @@ def accept(worker: Worker, entity: Entity, request: Request) -> Versioned | None
     Once this returns, the request's effect is stored. Raises Conflict if somebody else wrote meanwhile.
     """
     request = _knowing_haste(worker, entity, request)
-    created = worker.ledger.create(new_record(worker, entity, request))
+    created = worker.ledger.create(transitions.accepted(entity, request, worker.now() + RESUME_AFTER))
     version = created or worker.ledger.read(entity.key)
     if version is None:
         raise Conflict("another record was there, and has gone")
@@ -54,9 +53,7 @@ def _beside(worker: Worker, version: Versioned, request: Request) -> None:
     if decision is Accept.SUPERSEDED:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))
     elif decision is Accept.ADD_NEXT:
-        waiting = tuple(sorted((*record.next, request), key=lambda one: one.order))
-        record = replace(record, next=waiting, finishing_since=version.finishing_since)
-        worker.ledger.replace(version, _looked_at_now(worker, record))
+        worker.ledger.replace(version, transitions.with_next(record, request, worker.now()))
 
 
 def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> None:
@@ -68,8 +65,7 @@ def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> N
     match decision:
         case Cancel.FLAG:
             assert version is not None
-            record = replace(version.record, cancel_asked=asked)
-            worker.ledger.replace(version, _looked_at_now(worker, record))
+            worker.ledger.replace(version, transitions.cancelled(version.record, asked, worker.now()))
         case Cancel.LATER:
             _later(worker, entity, cancel_id, asked)
         case Cancel.REASSERT if worker.now() < asked + worker.limits.late_save:
@@ -78,19 +74,9 @@ def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> N
             worker.haste.show_end(entity, None)
 
 
-def _looked_at_now(worker: Worker, record: Record) -> Record:
-    """A waiting record that is not wanted any more does not sit its pause out: the timer's next run ends it."""
-    return replace(record, not_before=worker.now()) if record.state is State.WAITING else record
-
-
 def _later(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> None:
     # a delayed message of our own, put before the present one is deleted; an exception would poison it
     worker.own_queue.send(to_text(CancelLater(entity, cancel_id, asked)), _CANCEL_AGAIN_SECONDS)
-
-
-def new_record(worker: Worker, entity: Entity, request: Request) -> Record:
-    """A request's first record; the timer takes it up if whoever made it dies."""
-    return Record(entity, request, State.WAITING, not_before=worker.now() + RESUME_AFTER, reason="accepted")
 
 
 def superseded(request: Request, at: datetime) -> Done:

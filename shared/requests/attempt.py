@@ -12,7 +12,8 @@ from shared.haste.visibility import Written
 from shared.haste.workload import Change
 from shared.ledger.port import Versioned
 from shared.pools import recovery
-from shared.protocol.record import EndReason, Record, State
+from shared.protocol import transitions
+from shared.protocol.record import EndReason, Record
 from shared.requests.accept import RESUME_AFTER
 from shared.requests.node_files import NodeFiles
 from shared.requests.own_message import Resume, to_text
@@ -45,7 +46,7 @@ def submit(worker: Worker, version: Versioned) -> Versioned | None:
         return give_up_deleted(worker, version)
     log.info("submitted", batch_job=placed.job_id, task=placed.task_id, why=placed.why)
     if record.reason != placed.why:  # it had to wait for something, which is over
-        version = worker.ledger.replace(version, replace(record, reason=placed.why))
+        version = worker.ledger.replace(version, transitions.because(record, placed.why))
     written = worker.haste.show_progress(version.record, workload.submitted(record.run(), placed.at))
     return give_up_deleted(worker, version) if written is Written.GONE else None
 
@@ -74,34 +75,22 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
 
 def give_up_deleted(worker: Worker, version: Versioned) -> Versioned:
     """The user has deleted the model, layer or project: nobody waits for this attempt any more."""
-    gone = replace(version, record=replace(version.record, haste_record_gone=True))
+    gone = replace(version, record=transitions.without_haste_record(version.record))
     return end(worker, gone, EndReason.GIVE_UP, RECORD_GONE)
 
 
 def end(worker: Worker, version: Versioned, reason: EndReason, why: str) -> Versioned:
     """Begin to end this attempt."""
     log.info("ending the attempt", reason=reason, why=why)
-    record = replace(version.record, state=State.ENDING, end_reason=reason, reason=why, ending_since=worker.now())
-    return worker.ledger.replace(version, record)
+    return worker.ledger.replace(version, transitions.ending(version.record, reason, why, worker.now()))
 
 
 def next_attempt(worker: Worker, version: Versioned) -> None:
     """The old id is spent: the next attempt waits, and goes through the worker's own queue."""
     record = version.record
-    assert record.placement is not None
-    waiting = replace(
-        record,
-        state=State.WAITING,
-        attempt=record.attempt + 1,
-        earlier=(*record.earlier, record.placement),
-        placement=None,
-        node_run=None,
-        end_reason=None,
-        ending_since=None,
-        not_before=worker.now() + RESUME_AFTER,
-    )
+    waiting = transitions.next_attempt(record, worker.now() + RESUME_AFTER)
     version = worker.ledger.replace(version, waiting)
-    run = replace(waiting.run(), attempt=record.attempt, task_id=record.placement.task_id)
+    run = replace(waiting.run(), attempt=record.attempt, task_id=record.placed.task_id)
     sentence = f"{recovery.told_interruption(record)}, moving to other hardware"
     note = worker.workloads[record.entity.kind].noted(run, sentence, worker.now())
     worker.haste.show_progress(waiting, note)

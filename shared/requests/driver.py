@@ -21,7 +21,7 @@ from shared.pools import care, recovery
 from shared.pools.care import Blame
 from shared.pools.readings import Readings
 from shared.pools.verdict import judge
-from shared.protocol import table
+from shared.protocol import table, transitions
 from shared.protocol.outcome import Outcome, Result, TaskEnd
 from shared.protocol.record import EndReason, Record, State
 from shared.protocol.table import Do, Seen, Step, Verdict
@@ -85,7 +85,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         case Do.END:
             assert step.end_reason is not None
             if task is not None and seen is Seen.ENDED_OTHERWISE:
-                record = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
+                record = transitions.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
             return attempt.end(worker, replace(version, record=record), step.end_reason, step.why)
         case Do.CREATE_TASK:
             return attempt.submit(worker, version)
@@ -93,7 +93,7 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
             assert task is not None
             if verdict.why and verdict.why != record.reason:
                 log.info("queued", why=verdict.why)
-                version = worker.ledger.replace(version, replace(record, reason=verdict.why))
+                version = worker.ledger.replace(version, transitions.because(record, verdict.why))
             if attempt.show_progress(worker, version, task, verdict.why) is Written.GONE:
                 return attempt.give_up_deleted(worker, version)
     return None
@@ -181,20 +181,20 @@ def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Reading
     why = recovery.find_loss(record, task, nodes, worker.batch_now())
     if why is not None:
         log.warning("preempted", why=why)
-        lost = recovery.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
-        return worker.ledger.replace(version, replace(lost, reason=why))
+        lost = transitions.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
+        return worker.ledger.replace(version, transitions.because(lost, why))
     run = recovery.latest_run(record, task)
     if task.state != "running" or run is None or run == record.node_run:
         return version
     if recovery.was_interrupted_unseen(record, run):
         log.warning("was interrupted and runs again", since=run.started_at.isoformat())
-        record = recovery.with_loss_of(record, record.node_run, worker.batch_now())
+        record = transitions.with_loss_of(record, record.node_run, worker.batch_now())
         sentence = f"{recovery.told_interruption(record)}, running again"
         note = worker.workloads[record.entity.kind].noted(record.run(), sentence, worker.now())
         worker.haste.show_progress(record, note)
     log.info("runs", node=run.node_id, since=run.started_at.isoformat())
     reason = f"running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC"
-    return worker.ledger.replace(version, replace(record, node_run=run, reason=reason))
+    return worker.ledger.replace(version, transitions.running(record, run, reason))
 
 
 def _budget_left(worker: Worker, record: Record) -> bool:
@@ -245,12 +245,5 @@ def _finish(worker: Worker, version: Versioned, step: Step) -> Versioned:
 
 
 def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Versioned:
-    record = replace(
-        version.record,
-        state=State.FINISHING,
-        outcome=outcome,
-        end_reason=None,
-        reason=outcome.sentence,
-        not_before=worker.now() + timedelta(seconds=30),
-    )
+    record = transitions.finishing(version.record, outcome, worker.now() + timedelta(seconds=30))
     return worker.ledger.replace(version, record)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -12,8 +11,9 @@ from shared.haste import artifacts
 from shared.haste.visibility import Written, as_done
 from shared.kinds import Entity
 from shared.ledger.port import Versioned
+from shared.protocol import transitions
 from shared.protocol.record import Record, Request
-from shared.requests.accept import accept, new_record, superseded
+from shared.requests.accept import RESUME_AFTER, accept, superseded
 from shared.requests.attempt import send_resume
 from shared.worker import Worker
 
@@ -36,13 +36,9 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
         _follow_up_if_readable(worker, version)
     if not is_settled:
         if record.not_before != settled_at or gone != record.haste_record_gone:
-            since = version.finishing_since
-            shown = replace(
-                record, not_before=settled_at, finishing_since=since, end_was_shown=True, haste_record_gone=gone
-            )
-            worker.ledger.replace(version, shown)
+            worker.ledger.replace(version, transitions.shown(_known(record, gone=gone), settled_at))
         return None
-    record = replace(record, haste_record_gone=gone)
+    record = _known(record, gone=gone)
     if not gone:
         version = _ask_for_zip(worker, version)
     worker.ledger.add_done(record.entity, as_done(record))
@@ -50,6 +46,10 @@ def finish(worker: Worker, version: Versioned) -> Versioned | None:
         worker.ledger.add_done(record.entity, superseded(request, worker.now()))
     log.info("finished", result=outcome.result, sentence=outcome.sentence)
     return _leave(worker, version)
+
+
+def _known(record: Record, *, gone: bool) -> Record:
+    return transitions.without_haste_record(record) if gone else record
 
 
 def _follow_up_if_readable(worker: Worker, version: Versioned) -> None:
@@ -80,13 +80,11 @@ def _ask_for_zip(worker: Worker, version: Versioned) -> Versioned:
         model = worker.workloads[record.entity.kind].to_zip(record.run(), record.outcome)
     if model is None:
         return version
-    assert version.finishing_since is not None
     change = artifacts.queued(record.entity, model, version.finishing_since)
     stored = worker.haste.put(artifacts.record_name(record.entity), change)
     worker.zip_queue.send(artifacts.message(stored))
     log.info("zip asked for")
-    asked = replace(record, finishing_since=version.finishing_since, zip_asked=True)
-    return worker.ledger.replace(version, asked)
+    return worker.ledger.replace(version, transitions.zip_asked(record))
 
 
 def _leave(worker: Worker, version: Versioned) -> Versioned | None:
@@ -94,7 +92,7 @@ def _leave(worker: Worker, version: Versioned) -> Versioned | None:
     if not record.next:
         worker.ledger.remove(version)
         return None
-    waiting = new_record(worker, record.entity, record.next[-1])
+    waiting = transitions.next_request(record, worker.now() + RESUME_AFTER)
     version = worker.ledger.replace(version, waiting)
     send_resume(worker, waiting)
     return None
@@ -108,7 +106,6 @@ def _start_follow_up(worker: Worker, version: Versioned) -> None:
     if kind is None:
         return
     entity = Entity(kind, record.entity.project_id, record.entity.entity_id)
-    assert version.finishing_since is not None
     request = Request(f"{record.request.request_id}+{kind.value}", version.finishing_since)
     if any(entry.entry_id == request.request_id for entry in worker.ledger.done(entity)):
         return

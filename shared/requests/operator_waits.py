@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import structlog
 
 from shared.errors import NeedsOperator, WorkerError
+from shared.protocol import transitions
 from shared.protocol.record import Record, State
 from shared.requests.place import pause_after
 from shared.telemetry.operator import tell_operator
@@ -25,13 +25,13 @@ def wait_for_operator(worker: Worker, record: Record, fault: NeedsOperator) -> N
     latest = worker.ledger.read(record.entity.key)
     if latest is None:
         return
-    waiting = replace(latest.record, reason=reason, finishing_since=latest.finishing_since)
+    waiting = transitions.because(latest.record, reason)
     is_the_one = (waiting.request.request_id, waiting.attempt) == (record.request.request_id, record.attempt)
     is_wanted = is_the_one and not waiting.is_unwanted
     pauses = waiting.state is State.WAITING and is_wanted
     if pauses:
         not_before = worker.now() + pause_after(waiting, _LONGEST_WAIT)
-        waiting = replace(waiting, waits=waiting.waits + 1, not_before=not_before, stands_aside=True)
+        waiting = transitions.waiting_on(waiting, reason, not_before, stands_aside=True)
     if pauses or reason != latest.record.reason:
         worker.ledger.replace(latest, waiting)
     if pauses or (waiting.state is State.PLACED and is_wanted and waiting.node_run is None):

@@ -13,6 +13,7 @@ from shared.ledger.port import Versioned
 from shared.pools import waking
 from shared.pools.choosing import choose, make_sure_of_job
 from shared.pools.readings import Readings
+from shared.protocol import transitions
 from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Placement, Record, State, task_id
 from shared.requests.accept import RESUME_AFTER
@@ -70,14 +71,7 @@ def place(worker: Worker, version: Versioned, readings: Readings) -> Versioned |
             return wait(worker, version, found)
         placement = found
     shown = worker.haste.shown(record.entity)
-    placed = replace(
-        record,
-        state=State.PLACED,
-        placement=placement,
-        request=record.request if shown is None else record.request.holding(shown.task_id, record.task_ids()),
-        reason=placement.why,
-        waits=0,
-    )
+    placed = transitions.placed(record, placement, None if shown is None else shown.task_id)
     version = worker.ledger.replace(version, placed)
     # a task that was taken over is in Batch already: it is looked at first, and nothing is prepared for it
     return version if adopted_job_id is not None else submit(worker, version)
@@ -139,7 +133,7 @@ def wait(
         pause = pause_after(record, _LONGEST_WAIT)
     log.warning("waits", why=why, seconds=round(pause.total_seconds()))
     not_before = worker.now() + pause
-    waiting = replace(record, reason=why, waits=record.waits + 1, not_before=not_before, stands_aside=bool(aside_for))
+    waiting = transitions.waiting_on(record, why, not_before, stands_aside=bool(aside_for))
     worker.ledger.replace(version, waiting)
     if record.waits == 0 or record.reason.startswith(FOR_OPERATOR):
         note = worker.workloads[record.entity.kind].noted(
@@ -158,7 +152,8 @@ def pause_after(record: Record, longest: timedelta) -> timedelta:
 def _look_again(worker: Worker, version: Versioned, why: str) -> None:
     """Batch does not answer: that passes, so the next look is soon."""
     log.warning("waits", why=why)
-    worker.ledger.replace(version, replace(version.record, reason=why, not_before=worker.now() + RESUME_AFTER))
+    again = transitions.looked_at_again(version.record, worker.now() + RESUME_AFTER, why)
+    worker.ledger.replace(version, again)
 
 
 def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> Versioned | None:
@@ -168,10 +163,11 @@ def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> V
     if version.written_at - record.request.asked >= worker.limits.record_patience:
         was_there = record.attempt > 1 or record.waits > 0 or record.request.is_follow_up
         why = RECORD_GONE if was_there else "HASTE's record never came"
-        gone = replace(version, record=replace(record, haste_record_gone=was_there))
-        return _refused(worker, gone, Refused(f"{why} ({missing})"))
+        if was_there:
+            version = replace(version, record=transitions.without_haste_record(record))
+        return _refused(worker, version, Refused(f"{why} ({missing})"))
     log.info("HASTE's record is not there yet", name=missing.name)
-    waiting = replace(record, reason=str(missing), not_before=worker.now() + RESUME_AFTER)
+    waiting = transitions.looked_at_again(record, worker.now() + RESUME_AFTER, str(missing))
     worker.ledger.replace(version, waiting)
     send_resume(worker, record, int(_LOOK_AGAIN.total_seconds()))
     return None
@@ -179,11 +175,5 @@ def _wait_for_record(worker: Worker, version: Versioned, missing: NotThere) -> V
 
 def _refused(worker: Worker, version: Versioned, refusal: Refused) -> Versioned:
     log.warning("refused", why=refusal.sentence)
-    record = replace(
-        version.record,
-        state=State.FINISHING,
-        outcome=Outcome(Result.FAILED, refusal.sentence, worker.now()),
-        reason=refusal.sentence,
-        not_before=worker.now(),
-    )
-    return worker.ledger.replace(version, record)
+    outcome = Outcome(Result.FAILED, refusal.sentence, worker.now())
+    return worker.ledger.replace(version, transitions.finishing(version.record, outcome, outcome.at))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -22,6 +22,7 @@ from shared.kinds import Kind
 from shared.ledger.port import LiveSummary, Versioned
 from shared.pools import care
 from shared.pools.readings import Readings
+from shared.protocol import transitions
 from shared.protocol.record import LIVE_STATES, State
 from shared.requests import driver
 from shared.requests.attempt import send_resume
@@ -189,7 +190,7 @@ def _look_at(worker: Worker, summary: LiveSummary, readings: Readings, turns: _T
             _take_a_turn(worker, version, readings, turns)
     else:
         # first the next look, then the message: a handler that takes it up must not lose its write to us
-        waiting = replace(record, not_before=worker.now() + _WOKEN_AGAIN_AFTER)
+        waiting = transitions.looked_at_again(record, worker.now() + _WOKEN_AGAIN_AFTER)
         worker.ledger.replace(version, waiting)
         send_resume(worker, waiting)
 

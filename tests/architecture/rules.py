@@ -16,6 +16,7 @@ _CACHES = re.compile(r"\.\w+_cache|\.hypothesis|\.coverage")
 #: Decisions: what and why from frozen values, nothing else.
 DECISIONS = (
     "shared/protocol/table.py",
+    "shared/protocol/transitions.py",
     "shared/haste/visibility.py",
     "shared/pools/routing.py",
     "shared/pools/recovery.py",
@@ -62,6 +63,28 @@ FLOORS = (
     {"triggers"},
     {"app"},
     {"health"},
+)
+#: Fields of the ledger's record that no other value has: whoever sets one makes a record.
+_RECORD_FIELDS = frozenset(
+    {
+        "state",
+        "not_before",
+        "placement",
+        "node_run",
+        "losses",
+        "cancel_asked",
+        "next",
+        "end_reason",
+        "ending_since",
+        "finishing_since",
+        "outcome",
+        "reason",
+        "waits",
+        "stands_aside",
+        "end_was_shown",
+        "haste_record_gone",
+        "zip_asked",
+    }
 )
 #: Hosts of packages, and paths and folders of the machines that the project was written on.
 _FOREIGN = re.compile(
@@ -154,6 +177,23 @@ def haste_shapes_stay_in_one_package(sources: Sources) -> list[str]:
         for text in sorted(_texts(sources[path]))
         if _HASTE_FIELDS.fullmatch(text) or text in _HASTE_STATUS_WORDS
     ]
+
+
+def records_are_made_in_one_place(sources: Sources) -> list[str]:
+    """shared/protocol/ alone makes the next record: elsewhere none is built, and no field of one is replaced."""
+    return [
+        f"{path}: line {node.lineno} makes a record"
+        for path in _shipped(sources)
+        if not path.startswith("shared/protocol/")
+        for node in ast.walk(ast.parse(sources[path]))
+        if isinstance(node, ast.Call) and _makes_a_record(node)
+    ]
+
+
+def _makes_a_record(call: ast.Call) -> bool:
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+    fields = {keyword.arg for keyword in call.keywords}
+    return called == "Record" or (called == "replace" and bool(fields & _RECORD_FIELDS))
 
 
 def rooms_import_downwards_only(sources: Sources) -> list[str]:

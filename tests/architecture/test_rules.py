@@ -49,6 +49,12 @@ RULES: dict[Rule, list[dict[str, str]]] = {
         {"function_app.py": "FIELD = 'inferenceJobs'"},
         {"shared/requests/adopt.py": "def f(shown):\n    return shown.status == 'InProgress'"},
     ],
+    rules.records_are_made_in_one_place: [
+        {"shared/requests/driver.py": "record = replace(record, state=State.FINISHING)"},
+        {"shared/requests/attempt.py": "import dataclasses\nrecord = dataclasses.replace(version.record, reason='x')"},
+        {"shared/requests/finish.py": "record = replace(version.record, outcome=None, zip_asked=True)"},
+        {"shared/requests/accept.py": "record = Record(entity, request, State.WAITING, now)"},
+    ],
     rules.rooms_import_downwards_only: [
         {"shared/protocol/table.py": "from shared.haste import records"},
         {"shared/batch/client.py": "def f():\n    from shared.worker import Worker"},

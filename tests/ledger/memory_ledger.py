@@ -35,7 +35,7 @@ class MemoryLedger:
     def replace(self, version: Versioned, record: Record) -> Versioned:
         """See `Ledger.replace`."""
         self._held(version)
-        return self._store(record)
+        return self._store(version.keeping_times(record))
 
     def remove(self, version: Versioned) -> None:
         """See `Ledger.remove`."""

@@ -144,6 +144,31 @@ def test_the_storage_clock_dates_every_version(ledger: Ledger) -> None:
     assert found.written_at.tzinfo is not None
 
 
+@pytest.mark.parametrize("written", [{}, {"waits": 3}, {"finishing_since": at(9)}])
+def test_a_record_that_finishes_keeps_when_it_began_to_however_often_it_is_written(
+    ledger: Ledger, written: dict[str, Any]
+) -> None:
+    placed = ledger.create(record(State.PLACED))
+    assert placed is not None
+    began = ledger.replace(placed, record(State.FINISHING))
+    assert began.finishing_since == began.written_at
+    again = began
+    for _ in range(2):
+        again = ledger.replace(again, record(State.FINISHING, **written))
+        found = ledger.read(ENTITY.key)
+        assert found == again
+        assert again.record.finishing_since == again.finishing_since == began.written_at
+
+
+def test_what_begins_anew_after_a_record_that_finished_has_finished_at_no_time(ledger: Ledger) -> None:
+    began = ledger.create(record(State.FINISHING))
+    assert began is not None
+    anew = ledger.replace(ledger.replace(began, began.record), record(State.WAITING))
+    assert anew.record == record(State.WAITING)
+    with pytest.raises(ValueError, match="waiting"):
+        _ = anew.finishing_since
+
+
 # --- the list of live records -----------------------------------------------------------------------------------
 
 

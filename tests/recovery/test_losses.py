@@ -15,6 +15,7 @@ from shared.limits import Policy
 from shared.pools import recovery
 from shared.pools.recovery import RUNNING_WITHOUT_NODE
 from shared.pools.routing import Decision
+from shared.protocol import transitions
 from shared.protocol.record import EndReason, Loss, NodeRun, Record, State
 from shared.protocol.table import Seen
 from tests.protocol.values import at, placement, record
@@ -122,14 +123,14 @@ def test_a_run_that_has_just_begun_is_not_held_against_an_old_state_of_the_node(
 
 
 def test_a_loss_is_noted_once() -> None:
-    noted = recovery.with_loss_of(placed(), RUN, NOW)
+    noted = transitions.with_loss_of(placed(), RUN, NOW)
     assert noted.losses == (Loss("h100", 1, at(10), NOW),)
     assert recovery.is_lost(noted, QUEUED_AGAIN)
     assert recovery.find_loss(noted, QUEUED_AGAIN, nodes("preempted"), at(999)) is None
 
 
 def test_the_next_run_of_the_same_task_can_be_lost_as_well() -> None:
-    noted = recovery.with_loss_of(placed(), RUN, NOW)
+    noted = transitions.with_loss_of(placed(), RUN, NOW)
     again = task("running", started_at=at(700))
     assert not recovery.is_lost(noted, again)
     assert recovery.find_loss(noted, again, nodes("preempted", changed=800), at(1000))
@@ -311,4 +312,4 @@ def test_a_run_that_nobody_saw_lost_is_counted_when_the_next_one_is_seen() -> No
     assert recovery.was_interrupted_unseen(placed(), later)
     assert not recovery.was_interrupted_unseen(placed(), RUN)
     assert not recovery.was_interrupted_unseen(placed(node_run=None), later)
-    assert not recovery.was_interrupted_unseen(recovery.with_loss_of(placed(), RUN, NOW), later)
+    assert not recovery.was_interrupted_unseen(transitions.with_loss_of(placed(), RUN, NOW), later)

@@ -1,0 +1,127 @@
+"""Every next record is a legal one, and the states lead to each other as docs/architecture.md draws it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.protocol import transitions
+from shared.protocol.outcome import Outcome, Result
+from shared.protocol.record import EndReason, NodeRun, Placement, Record, State, task_id
+from tests.protocol.values import ENTITY, at, record, request
+
+_PAGE = Path(__file__).resolve().parents[2] / "docs/architecture.md"
+_END = "[*]"
+
+Transition = Callable[[Record, datetime], Record]
+
+
+def _place(live: Record, now: datetime) -> Record:
+    name = task_id(ENTITY.kind, live.request.request_id, live.attempt)
+    return transitions.placed(live, Placement("h100", "job-h100", name, now, "has a free slot"), "trn-shown")
+
+
+def _add_next(live: Record, now: datetime) -> Record:
+    name = f"m{len(live.next) + 2}-{live.request.request_id}"
+    return transitions.with_next(live, request(name, now.timestamp() - at(0).timestamp()), now)
+
+
+def _finish(live: Record, now: datetime) -> Record:
+    return transitions.finishing(live, Outcome(Result.FAILED, "a sentence", now), now)
+
+
+def _lose(live: Record, now: datetime) -> Record:
+    return transitions.with_loss_of(live, live.node_run, now)
+
+
+#: The steps between states, and whose record each of them needs.
+BETWEEN: dict[str, Transition] = {
+    "placed": _place,
+    "ending": lambda live, now: transitions.ending(live, EndReason.MOVE, "moved", now),
+    "next attempt": lambda live, now: transitions.next_attempt(live, now),
+    "finishing": _finish,
+    "next request": lambda live, now: transitions.next_request(live, now),
+}
+WITHIN: dict[str, Transition] = {
+    "waiting on": lambda live, now: transitions.waiting_on(live, "no quota", now),
+    "waiting aside": lambda live, now: transitions.waiting_on(live, "no labels", now, stands_aside=True),
+    "looked at again": lambda live, now: transitions.looked_at_again(live, now),
+    "because": lambda live, _now: transitions.because(live, "for another reason"),
+    "with next": _add_next,
+    "cancelled": lambda live, now: transitions.cancelled(live, now, now),
+    "running": lambda live, now: transitions.running(live, NodeRun("n", now), "runs"),
+    "lost": _lose,
+    "without HASTE's record": lambda live, _now: transitions.without_haste_record(live),
+    "shown": lambda live, now: transitions.shown(live, now),
+    "zip asked": lambda live, _now: transitions.zip_asked(live),
+    "finishing since": lambda live, now: transitions.finishing_since(live, now),
+}
+STEPS = BETWEEN | WITHIN
+
+
+def _drawn() -> set[tuple[str, str]]:
+    arrows = re.findall(r"^ {4}(\S+) --> ([^\s:]+): ", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {(source, target) for source, target in arrows if _END not in (source, target)}
+
+
+def _ready(state: State) -> Record:
+    """A record of this state that waits for nothing more, so that a step is refused for its state alone."""
+    return record(state, next=(request("m2", 10),))
+
+
+def test_the_states_lead_to_each_other_as_they_are_drawn() -> None:
+    found = set()
+    for state in State:
+        for step in BETWEEN.values():
+            try:
+                found.add((state.value, step(_ready(state), at(100)).state.value))
+            except ValueError:
+                continue
+    assert found == _drawn()
+
+
+@pytest.mark.parametrize("step", BETWEEN)
+def test_a_step_is_refused_in_every_state_that_it_does_not_leave(step: str) -> None:
+    left = {
+        "placed": {State.WAITING},
+        "ending": {State.PLACED},
+        "next attempt": {State.ENDING},
+        "finishing": {State.WAITING, State.PLACED, State.ENDING},
+        "next request": {State.FINISHING},
+    }
+    for state in set(State) - left[step]:
+        with pytest.raises(ValueError, match=f"is {state}"):
+            BETWEEN[step](_ready(state), at(100))
+
+
+@given(st.lists(st.sampled_from(sorted(STEPS)), max_size=60))
+def test_no_sequence_of_steps_makes_an_illegal_record(names: list[str]) -> None:
+    live = transitions.accepted(ENTITY, request(), at(60))
+    drawn = _drawn()
+    for number, name in enumerate(names, 100):
+        before = live
+        try:
+            live = STEPS[name](before, at(number))
+        except (ValueError, IndexError):  # not for this state, or no request is next
+            continue
+        if name in WITHIN:
+            assert live.state is before.state, name
+        else:
+            assert (before.state.value, live.state.value) in drawn
+        _is_legal(live)
+
+
+def _is_legal(live: Record) -> None:
+    assert (live.placement is None) <= (live.state in (State.WAITING, State.FINISHING))
+    assert live.state is not State.WAITING or (live.placement, live.node_run) == (None, None)
+    assert (live.outcome is not None) is (live.state is State.FINISHING)
+    assert (live.end_reason is not None) is (live.state is State.ENDING)
+    assert live.finishing_since is None or live.state is State.FINISHING
+    assert live.attempt == len(live.earlier) + 1
+    assert [one.task_id for one in live.earlier] == list(live.task_ids()[:-1])
