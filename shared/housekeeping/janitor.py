@@ -77,8 +77,7 @@ def _look_at_live_jobs(worker: Worker, readings: Readings, live: Iterable[LiveSu
             log.warning("Batch job not looked at", batch_job=job_id, error=str(error))
             continue
         for task in ours:
-            if job_ends.is_reconciled_late(task, worker.batch_now()):
-                assert task.ended_at is not None
+            if task.ended_at is not None and job_ends.is_reconciled_late(task, worker.batch_now()):
                 log.error(
                     "completed task not reconciled; Batch forgets it after 7 days",
                     record=named[task.task_id].key,

@@ -46,8 +46,6 @@ class BlobLedger:
         record = _parsed(_RECORD, found[0], _active(key))
         if record.entity.key != key:
             raise _unreadable(_active(key), "it is another job's")
-        if record.state in (State.PLACED, State.ENDING) and record.placement is None:
-            raise _unreadable(_active(key), f"it is {record.state} without a placement")
         return Versioned(record, found[1], found[1].written_at)
 
     def read_listed(self, summary: LiveSummary) -> Versioned | None:
@@ -123,10 +121,7 @@ class BlobLedger:
 
 def done_entry(content: bytes, name: str) -> Done:
     """An entry below `done/`. Raises Unreadable, naming the blob."""
-    entry = _parsed(_DONE, content, name)
-    if entry.shows and entry.run is None:
-        raise _unreadable(name, "it is an end without a run")
-    return entry
+    return _parsed(_DONE, content, name)
 
 
 def _told(metadata: Mapping[str, str], key: str, version: str) -> LiveSummary:
@@ -173,7 +168,7 @@ def _parsed(adapter: TypeAdapter[_T], content: bytes, name: str) -> _T:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, fault["loc"])) or "content"
-        raise _unreadable(name, f"{where}: {fault['msg']}") from None
+        raise _unreadable(name, f"{where}: {fault['msg'].removeprefix('Value error, ')}") from None
     if has_naive_time(value):
         raise _unreadable(name, "a time in it has no time zone")
     return value

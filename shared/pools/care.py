@@ -45,13 +45,11 @@ def blame(worker: Worker, record: Record, task: TaskView, readings: Readings) ->
     while more may come the question is open for a minute, so that the first user is not told of a failure before the
     last one tells whose fault it is.
     """
-    if not _failed_at_once(task):
+    failure = _quick_failure(task, record.request.request_id)
+    if failure is None:
         return Blame.PROGRAM
-    assert record.placement is not None
-    assert task.node_id is not None
-    assert task.ended_at is not None
-    pool_id, node_id = record.placement.pool_id, task.node_id
-    failures = [_as_failure(task, record), *_others_on(worker, pool_id, task, readings)]
+    pool_id, node_id = record.placed.pool_id, failure.node_id
+    failures = [failure, *_others_on(worker, pool_id, task, readings)]
 
     def with_failures(notes: PoolNotes) -> PoolNotes:
         for failure in failures:
@@ -60,7 +58,7 @@ def blame(worker: Worker, record: Record, task: TaskView, readings: Readings) ->
 
     notes = worker.notes.update(with_failures)
     if not notes.is_black_hole(pool_id, node_id):
-        is_recent = worker.batch_now() - task.ended_at < _JUDGED_AFTER
+        is_recent = worker.batch_now() - failure.at < _JUDGED_AFTER
         return Blame.OPEN if is_recent and _has_others(record, pool_id, readings) else Blame.PROGRAM
     _cool_down(worker, pool_id, f"node {node_id[-12:]} fails every task at once")
     if worker.managed_pools is not None:
@@ -74,29 +72,29 @@ def _has_others(record: Record, pool_id: str, readings: Readings) -> bool:
     )
 
 
-def _failed_at_once(task: TaskView) -> bool:
+def _quick_failure(task: TaskView, request_id: str) -> QuickFailure | None:
+    """The task's failure if its program failed at once, None if it did not."""
     if task.failure_code != _EXIT_CODE or task.node_id is None or task.started_at is None or task.ended_at is None:
-        return False
-    return task.ended_at - task.started_at < QUICK
-
-
-def _as_failure(task: TaskView, record: Record) -> QuickFailure:
-    assert task.node_id is not None
-    assert task.ended_at is not None
-    return QuickFailure(task.node_id, task.task_id, record.request.request_id, task.ended_at)
+        return None
+    if task.ended_at - task.started_at >= QUICK:
+        return None
+    return QuickFailure(task.node_id, task.task_id, request_id, task.ended_at)
 
 
 def _others_on(worker: Worker, pool_id: str, task: TaskView, readings: Readings) -> Iterator[QuickFailure]:
     """Other tasks of ours that failed at once on the same node and have not been looked at yet."""
     for summary, other in readings.tasks_placed_on(pool_id):
-        if other.node_id != task.node_id or other.task_id == task.task_id or not _failed_at_once(other):
+        if other.node_id != task.node_id or other.task_id == task.task_id or _quick_failure(other, "") is None:
             continue
         try:
             version = worker.ledger.read(summary.key)
         except Unreadable:  # told when its own turn comes
             continue
-        if version is not None:
-            yield _as_failure(other, version.record)
+        if version is None:
+            continue
+        failure = _quick_failure(other, version.record.request.request_id)
+        if failure is not None:
+            yield failure
 
 
 def _disable(worker: Worker, pool_id: str, node_id: str) -> None:

@@ -132,8 +132,7 @@ def judge_lost(
     `elsewhere` is the routing decision, None if it would stay on this attempt's pool. One that is stuck ends wherever
     the next one goes: Batch will not run it again.
     """
-    assert record.placement is not None
-    here = record.placement.pool_id
+    here = record.placed.pool_id
     counts, told = losses_by_pool(record), told_losses(record)
     if elsewhere is not None and elsewhere.pool_id is not None and elsewhere.has_free_slot:
         return Verdict(EndReason.MOVE, f"lost its node on {here}; {elsewhere.pool_id} {elsewhere.why}")
@@ -158,8 +157,7 @@ def is_queued_too_long(record: Record, task: TaskView, policy: Policy, now: date
 
 def judge_queued(record: Record, elsewhere: Decision | None, *, pool_exists: bool) -> Verdict:
     """What to do with a task that has been queued too long, perhaps on a pool that has gone."""
-    assert record.placement is not None
-    here = record.placement.pool_id
+    here = record.placed.pool_id
     if elsewhere is not None and elsewhere.has_free_slot:
         return Verdict(EndReason.MOVE, f"queued too long on {here}; {elsewhere.pool_id} {elsewhere.why}")
     if pool_exists:
@@ -174,22 +172,19 @@ def credentials_run_out(record: Record, task: TaskView, policy: Policy, now: dat
 
     A first run starts in time. One that Batch has started again by itself, after the first was lost, may not.
     """
-    assert record.placement is not None
     start = now if task.state == "active" else task.started_at
     if policy.max_wait is None or start is None:
         return False
-    return start >= max(filter(None, (record.placement.at, task.created_at))) + policy.max_wait
+    return start >= max(filter(None, (record.placed.at, task.created_at))) + policy.max_wait
 
 
 def _queued_since(record: Record, task: TaskView) -> datetime:
-    assert record.placement is not None
-    return max(filter(None, (record.placement.at, task.state_changed_at)))
+    return max(filter(None, (record.placed.at, task.state_changed_at)))
 
 
 def budget_is_spent(record: Record, policy: Policy) -> bool:
     """The attempt's pool has lost this request as often as it may, even if Batch has started it there again."""
-    assert record.placement is not None
-    return losses_by_pool(record).get(record.placement.pool_id, 0) >= policy.most_losses_per_pool
+    return losses_by_pool(record).get(record.placed.pool_id, 0) >= policy.most_losses_per_pool
 
 
 def told_losses(record: Record) -> str:

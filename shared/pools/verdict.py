@@ -59,17 +59,15 @@ def _judge_elsewhere(worker: Worker, record: Record, task: TaskView, readings: R
 
 def _pool_exists(record: Record, readings: Readings) -> bool:
     """Whether the attempt's pool is there; a reading that failed does not say that it is not."""
-    assert record.placement is not None
     pools = readings.pools().pools
-    return pools is None or record.placement.pool_id in pools
+    return pools is None or record.placed.pool_id in pools
 
 
 def _elsewhere(
     worker: Worker, record: Record, readings: Readings, closed: Mapping[str, WorkerError]
 ) -> Decision | None:
     """Where the next attempt would go; None if that is here, or a pool that takes no task of ours."""
-    assert record.placement is not None
-    here = record.placement.pool_id
+    here = record.placed.pool_id
     if list(worker.placer.candidates(record.entity.kind)) == [here]:
         return None
     decision = choose(worker, record, readings, closed, but=here)

@@ -153,12 +153,25 @@ class Record:
     haste_record_gone: bool = False
     zip_asked: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what no transition makes (ValueError); so a stored record that says it cannot be read."""
+        fault = _fault(self)
+        if fault is not None:
+            raise ValueError(fault)
+
     @property
     def placed(self) -> Placement:
         """Where this attempt runs. Raises ValueError for a record without a placement."""
         if self.placement is None:
             raise ValueError(f"the record {self.entity.key} is {self.state} and has no placement")
         return self.placement
+
+    @property
+    def end(self) -> Outcome:
+        """The outcome that is fixed. Raises ValueError for a record that does not finish."""
+        if self.outcome is None:
+            raise ValueError(f"the record {self.entity.key} is {self.state} and has no outcome")
+        return self.outcome
 
     @property
     def is_unwanted(self) -> bool:
@@ -195,6 +208,26 @@ class Record:
         return task_ids(self.entity.kind, self.request.request_id, self.attempt)
 
 
+def _fault(record: Record) -> str | None:
+    """Why no record can be like this, in a sentence; None if it can."""
+    state, placement = record.state, record.placement
+    if state in LIVE_STATES and placement is None:
+        return f"it is {state} without a placement"
+    if state is State.WAITING and (placement is not None or record.node_run is not None):
+        return "it is waiting with a placement or a run"
+    if (record.outcome is not None) is not (state is State.FINISHING):
+        return f"it is {state} {'without' if record.outcome is None else 'with'} an outcome"
+    if (record.end_reason is not None) is not (state is State.ENDING):
+        return f"it is {state} {'without' if record.end_reason is None else 'with'} a reason to end"
+    if record.finishing_since is not None and state is not State.FINISHING:
+        return f"it is {state}, and has begun to finish"
+    if record.attempt != len(record.earlier) + 1:
+        return f"it is attempt {record.attempt} after {len(record.earlier)} earlier ones"
+    if record.waits < 0:
+        return f"it has waited {record.waits} times"
+    return None
+
+
 @dataclass(frozen=True)
 class Done:
     """What is left of a message: the end of a request (`outcome`), or a cancel message (`outcome` is None)."""
@@ -205,6 +238,11 @@ class Done:
     run: Run | None = None
     held_task_ids: tuple[str, ...] = ()
     haste_record_gone: bool = False
+
+    def __post_init__(self) -> None:
+        """An end that shows names its run (ValueError)."""
+        if self.shows and self.run is None:
+            raise ValueError("it is an end without a run")
 
     @property
     def is_cancel(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum, auto
 
-from shared.protocol.outcome import Result
+from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, EndReason, Record, Request, State
 
 # --- a message meets the ledger -------------------------------------------------------------------------------------
@@ -105,13 +105,36 @@ class Do(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """A decision. `result` goes with FINISH, `entry` repeats an end found in the ledger, `end_reason` with END."""
+    """A decision. FINISH has a `result`, or the `outcome` of an end that was found in the ledger; END an `end_reason`.
+
+    Nothing else has one of them (ValueError).
+    """
 
     do: Do
     why: str
     result: Result | None = None
-    entry: Done | None = None
+    outcome: Outcome | None = None
     end_reason: EndReason | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a step that says too little or too much."""
+        ends = (self.result is not None) + (self.outcome is not None)
+        if ends != (self.do is Do.FINISH) or (self.end_reason is not None) is not (self.do is Do.END):
+            raise ValueError(f"no step is {self}")
+
+    @property
+    def ends_as(self) -> Result:
+        """The result of a FINISH for which no outcome was found. Raises ValueError for any other step."""
+        if self.result is None:
+            raise ValueError(f"{self.do} has no result")
+        return self.result
+
+    @property
+    def ends_because(self) -> EndReason:
+        """The reason of an END. Raises ValueError for any other step."""
+        if self.end_reason is None:
+            raise ValueError(f"{self.do} has no reason to end")
+        return self.end_reason
 
 
 def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
@@ -119,8 +142,8 @@ def leave_waiting(record: Record, done: Iterable[Done]) -> Step:
     entries = list(done)
     mine = record.request
     for entry in entries:
-        if not entry.is_cancel and entry.entry_id == mine.request_id:
-            return Step(Do.FINISH, "this request has ended before", entry=entry)
+        if entry.outcome is not None and entry.entry_id == mine.request_id:
+            return Step(Do.FINISH, "this request has ended before", outcome=entry.outcome)
     if record.is_taken_over:
         # its task is in Batch already: placed first, and ended from there if it is no longer wanted
         return Step(Do.PLACE, "taken over from HASTE's own app")

@@ -41,7 +41,6 @@ def accept(worker: Worker, entity: Entity, request: Request) -> Versioned | None
         case Accept.CREATE | Accept.CONTINUE:
             return version
         case Accept.LIST_DONE:
-            assert version is not None
             _beside(worker, version, request)
     return None
 
@@ -63,8 +62,7 @@ def cancel(worker: Worker, entity: Entity, cancel_id: str, asked: datetime) -> N
     decision = table.cancel(version.record if version else None, asked)
     log.info("cancel message", decision=decision, cancel=cancel_id)
     match decision:
-        case Cancel.FLAG:
-            assert version is not None
+        case Cancel.FLAG if version is not None:
             worker.ledger.replace(version, transitions.cancelled(version.record, asked, worker.now()))
         case Cancel.LATER:
             _later(worker, entity, cancel_id, asked)

@@ -27,8 +27,7 @@ RECORD_GONE = "HASTE's record was deleted"
 def submit(worker: Worker, version: Versioned) -> Versioned | None:
     """Add the task of the stored placement. The same id again is the same answer, so anyone may repeat this."""
     record = version.record
-    placed = record.placement
-    assert placed is not None
+    placed = record.placed
     kind = record.entity.kind
     workload = worker.workloads[kind]
     try:
@@ -57,8 +56,7 @@ def show_progress(worker: Worker, version: Versioned, task: TaskView, why_waitin
     HASTE's record is asked for every time, also when there is nothing new to write: so its deletion is noticed.
     """
     record = version.record
-    placed = record.placement
-    assert placed is not None
+    placed = record.placed
     workload = worker.workloads[record.entity.kind]
     run, at = record.run(), worker.now()
     submitted = workload.submitted(run, placed.at)

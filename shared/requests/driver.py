@@ -6,7 +6,7 @@ Every write is conditional on the version the decision rests on; who loses such 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import structlog
@@ -69,7 +69,8 @@ def _waiting(worker: Worker, version: Versioned, readings: Readings) -> Versione
 
 def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
     record = version.record
-    seen, task = _observe(worker, record, readings)
+    look = _observe(worker, record, readings)
+    seen, task = look.seen, look.task
     verdict = Verdict()
     if task is not None and seen is Seen.LIVE:
         version = _noted(worker, version, task, readings)
@@ -80,30 +81,27 @@ def _placed(worker: Worker, version: Versioned, readings: Readings) -> Versioned
         log.info("placed", step=step.do, why=step.why)
     match step.do:
         case Do.FINISH_REAL:
-            assert task is not None
-            return _finish_real(worker, version, task)
+            return _finish_real(worker, version, look.there)
         case Do.END:
-            assert step.end_reason is not None
             if task is not None and seen is Seen.ENDED_OTHERWISE:
                 record = transitions.with_loss_of(record, recovery.latest_run(record, task), worker.batch_now())
-            return attempt.end(worker, replace(version, record=record), step.end_reason, step.why)
+            return attempt.end(worker, replace(version, record=record), step.ends_because, step.why)
         case Do.CREATE_TASK:
             return attempt.submit(worker, version)
         case Do.SHOW_PROGRESS:
-            assert task is not None
             if verdict.why and verdict.why != record.reason:
                 log.info("queued", why=verdict.why)
                 version = worker.ledger.replace(version, transitions.because(record, verdict.why))
-            if attempt.show_progress(worker, version, task, verdict.why) is Written.GONE:
+            if attempt.show_progress(worker, version, look.there, verdict.why) is Written.GONE:
                 return attempt.give_up_deleted(worker, version)
     return None
 
 
 def _ending(worker: Worker, version: Versioned, readings: Readings) -> Versioned | None:
     record = version.record
-    placed = record.placement
-    assert placed is not None
-    seen, task = _observe(worker, record, readings)
+    placed = record.placed
+    look = _observe(worker, record, readings)
+    seen, task = look.seen, look.task
     step = table.leave_ending(record, seen, _budget_left(worker, record))
     log.info("ending", step=step.do, why=step.why)
     match step.do:
@@ -119,8 +117,7 @@ def _ending(worker: Worker, version: Versioned, readings: Readings) -> Versioned
                 step = table.leave_ending(record, Seen.JOB_OVER, _budget_left(worker, record))
                 return _left_ending(worker, version, step)
         case Do.FINISH_REAL:
-            assert task is not None
-            return _finish_real(worker, version, task)
+            return _finish_real(worker, version, look.there)
         case Do.FINISH | Do.NEXT_ATTEMPT:
             if seen is Seen.JOB_OVER:
                 _note_gone(worker, placed.job_id)
@@ -152,32 +149,44 @@ _STATES: dict[State, Callable[[Worker, Versioned, Readings], Versioned | None]] 
 }
 
 
-def _observe(worker: Worker, record: Record, readings: Readings) -> tuple[Seen, TaskView | None]:
-    placed = record.placement
-    assert placed is not None
+@dataclass(frozen=True)
+class _Look:
+    """What a look at Batch has shown of the attempt's task: what that amounts to, and the task if it is there."""
+
+    seen: Seen
+    task: TaskView | None = None
+
+    @property
+    def there(self) -> TaskView:
+        if self.task is None:
+            raise LookupError(f"{self.seen}: there is no task to look at")
+        return self.task
+
+
+def _observe(worker: Worker, record: Record, readings: Readings) -> _Look:
+    placed = record.placed
     try:
         task = readings.task(placed.job_id, placed.task_id)
     except JobOver:
-        return Seen.JOB_OVER, None
+        return _Look(Seen.JOB_OVER)
     except Transient as error:
         log.warning("task not read", error=str(error))
-        return Seen.READ_FAILED, None
+        return _Look(Seen.READ_FAILED)
     except NotOurs:
         raise  # told in the record: no later look finds out more
     except NeedsOperator as error:  # what the task does is not known, so nothing follows from it for the job
         tell_operator(error)
-        return Seen.READ_FAILED, None
+        return _Look(Seen.READ_FAILED)
     seen = recovery.seen(task, _policy(worker, record))
     if seen is Seen.ENDED_BY_ITSELF and task is not None and record.state is State.PLACED:
         seen = _BLAMED[care.blame(worker, record, task, readings)]
-    return seen, task
+    return _Look(seen, task)
 
 
 def _noted(worker: Worker, version: Versioned, task: TaskView, readings: Readings) -> Versioned:
     """The record with what is new about the task's runs: a new run, or the loss of the latest one."""
     record = version.record
-    assert record.placement is not None
-    nodes = readings.nodes_if_suspect(record.placement.pool_id, task)
+    nodes = readings.nodes_if_suspect(record.placed.pool_id, task)
     why = recovery.find_loss(record, task, nodes, worker.batch_now())
     if why is not None:
         log.warning("preempted", why=why)
@@ -208,8 +217,7 @@ def _policy(worker: Worker, record: Record) -> Policy:
 
 
 def _terminate(worker: Worker, record: Record, task: TaskView | None, readings: Readings) -> None:
-    placed = record.placement
-    assert placed is not None
+    placed = record.placed
     try:
         worker.batch.terminate_task(placed.job_id, placed.task_id)
     except JobOver:
@@ -235,13 +243,13 @@ def _finish_real(worker: Worker, version: Versioned, task: TaskView) -> Versione
 
 def _finish(worker: Worker, version: Versioned, step: Step) -> Versioned:
     """An end that no result is needed for."""
-    if step.entry is not None and step.entry.outcome is not None:
-        return _store_outcome(worker, version, step.entry.outcome)
-    assert step.result is not None
-    sentence = _SENTENCES.get(step.result, step.why)
-    if step.result is Result.FAILED and version.record.end_reason is EndReason.MOVE:
+    if step.outcome is not None:
+        return _store_outcome(worker, version, step.outcome)
+    result = step.ends_as
+    sentence = _SENTENCES.get(result, step.why)
+    if result is Result.FAILED and version.record.end_reason is EndReason.MOVE:
         sentence = f"Interrupted too often ({recovery.told_losses(version.record)})"
-    return _store_outcome(worker, version, Outcome(step.result, sentence, worker.now()))
+    return _store_outcome(worker, version, Outcome(result, sentence, worker.now()))
 
 
 def _store_outcome(worker: Worker, version: Versioned, outcome: Outcome) -> Versioned:

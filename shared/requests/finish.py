@@ -23,9 +23,7 @@ log = structlog.get_logger(__name__)
 def finish(worker: Worker, version: Versioned) -> Versioned | None:
     """Take the steps in their order. None: done with, or HASTE's late save must be waited for."""
     record = version.record
-    outcome = record.outcome
-    if outcome is None:
-        raise Unreadable(f"the record {record.entity.key} is finishing without an outcome")
+    outcome = record.end
     settled_at = _settled_at(worker, record)
     is_settled = worker.now() >= settled_at  # before HASTE's record is read: a save until then is seen
     written = worker.haste.show_end(record.entity, record)
@@ -74,10 +72,9 @@ def _ask_for_zip(worker: Worker, version: Versioned) -> Versioned:
     HASTE's late save has landed: it could take the output paths back, and HASTE's app reads them with the message.
     """
     record = version.record
-    assert record.outcome is not None
     model = None
     if not record.zip_asked:
-        model = worker.workloads[record.entity.kind].to_zip(record.run(), record.outcome)
+        model = worker.workloads[record.entity.kind].to_zip(record.run(), record.end)
     if model is None:
         return version
     change = artifacts.queued(record.entity, model, version.finishing_since)
@@ -101,8 +98,7 @@ def _leave(worker: Worker, version: Versioned) -> Versioned | None:
 def _start_follow_up(worker: Worker, version: Versioned) -> None:
     """The next kind of work, accepted like any other request; an occupied slot is not `created`."""
     record = version.record
-    assert record.outcome is not None
-    kind = worker.workloads[record.entity.kind].follow_up(record.run(), record.outcome)
+    kind = worker.workloads[record.entity.kind].follow_up(record.run(), record.end)
     if kind is None:
         return
     entity = Entity(kind, record.entity.project_id, record.entity.entity_id)

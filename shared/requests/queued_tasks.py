@@ -64,7 +64,6 @@ class QueuedTasks:
             return False
 
     def _can_be_helped(self, kind: Kind, summary: LiveSummary, now: datetime) -> bool:
-        assert summary.pool_id is not None
         candidates = self._worker.placer.candidates(kind)
         try:
             pools = self._readings.pools().pools

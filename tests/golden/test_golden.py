@@ -260,13 +260,18 @@ def later(golden: Golden, deployment: Deployment) -> Deployment:
 
 
 def unknown_records(golden: Golden) -> list[dict[str, Any]]:
-    """A record in a state, and one of a kind, that a later version has: rolled back, this one cannot work with them."""
+    """A record in a state, and one of a kind, that a later version has, and one that no version can have written.
+
+    This version cannot work with them.
+    """
     (running,) = [blob for blob in golden.scenes()["running"] if blob["name"].startswith("active/")]
     entity = running["content"]["entity"]
     kept = {"job_id": running["metadata"]["job_id"], "task_id": "trn-00000000-0000-5000-8000-000000000000"}
     paused = running["content"] | {"state": "paused", "entity": entity | {"entity_id": "9998"}}
     other_kind = running["content"] | {"entity": entity | {"kind": "later"}}
     other = Entity(Kind.TRAINING, PROJECT, "9998").key
+    illegal = running["content"] | {"state": "finishing", "entity": entity | {"entity_id": "9997"}}
+    third = Entity(Kind.TRAINING, PROJECT, "9997").key
     return [
         {
             "name": f"active/{other}.json",
@@ -274,6 +279,7 @@ def unknown_records(golden: Golden) -> list[dict[str, Any]]:
             "content": paused,
         },
         {"name": f"active/later/{'0' * 32}.json", "metadata": running["metadata"] | kept, "content": other_kind},
+        {"name": f"active/{third}.json", "metadata": kept, "content": illegal},
     ]
 
 

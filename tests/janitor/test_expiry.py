@@ -16,7 +16,7 @@ from bench.storage_answers import StoredAnswer
 from shared.housekeeping import expiring
 from shared.housekeeping.expiring import OldEntries
 from shared.ledger.blob_ledger import BlobLedger
-from shared.protocol.outcome import Outcome, Result
+from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done, State
 from shared.storage.blob_container import BlobContainer
 from shared.storage.rejected import Rejected
@@ -61,7 +61,7 @@ def filled(blobs: BlobContainer) -> None:
     """A live record, an end, a cancel, a rejected message, notes and the lease's blob."""
     ledger, at = BlobLedger(blobs), datetime.now(UTC)
     ledger.create(record(State.WAITING))
-    ledger.add_done(TRAINING, Done("m1", at, Outcome(Result.FAILED, "x", at)))
+    ledger.add_done(TRAINING, Done("m1", at, Outcome(Result.FAILED, "x", at), Run(TRAINING, "m1")))
     ledger.add_done(TRAINING, Done("c1", at))
     Rejected(blobs).keep("train-queue", "m9", b"?", "not JSON")
     blobs.write("pools.json", b"{}")

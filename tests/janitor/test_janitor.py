@@ -14,6 +14,7 @@ from shared.protocol.record import State
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
 from tests.protocol.test_adopting import body
+from tests.protocol.values import in_state
 
 DAY = 24 * 3600
 JOB = "tenant-training-h100-2026w02"  # the clock starts on the Monday of that week
@@ -86,7 +87,7 @@ def test_a_job_that_a_live_record_names_is_kept_although_its_task_has_ended(stat
     story = Story()
     story.ask()
     story.complete()
-    story.world.ledger.replace(story.version, replace(story.record, state=state))
+    story.world.ledger.replace(story.version, in_state(story.record, state))
     story.world.batch_world.advance(10 * DAY)
     tidy(story)
     assert states(story) == {JOB: "active"}

@@ -34,12 +34,19 @@ FULL = record(
     next=(request("m2", 10), request("m3", 11)),
     end_reason=EndReason.GIVE_UP,
     ending_since=at(40),
-    finishing_since=at(50),
-    outcome=Outcome(Result.FAILED, "Größe × Ω, and a line\nmore", at(60)),
     reason="waiting for quota",
     waits=4,
     stands_aside=True,
+)
+FULL_END = replace(
+    FULL,
+    state=State.FINISHING,
+    end_reason=None,
+    finishing_since=at(50),
+    outcome=Outcome(Result.FAILED, "Größe × Ω, and a line\nmore", at(60)),
     end_was_shown=True,
+    haste_record_gone=True,
+    zip_asked=True,
 )
 
 
@@ -53,12 +60,13 @@ def ledger(request: pytest.FixtureRequest) -> Ledger:
 # --- live records -----------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_is_read(ledger: Ledger) -> None:
+@pytest.mark.parametrize("full", [FULL, FULL_END], ids=["ending", "finishing"])
+def test_what_is_written_is_read(ledger: Ledger, full: Record) -> None:
     assert ledger.read(ENTITY.key) is None
-    created = ledger.create(FULL)
+    created = ledger.create(full)
     found = ledger.read(ENTITY.key)
     assert created is not None and found is not None
-    assert found.record == FULL
+    assert found.record == full
     assert (found.etag, found.written_at) == (created.etag, created.written_at)
 
 

@@ -12,6 +12,7 @@ from tests.batch.passing_waits import PassingWaits
 from tests.protocol.small_world import TRAINING
 from tests.protocol.story import Story
 from tests.protocol.test_adopting import JOB, TASK, body
+from tests.protocol.values import in_state
 
 THEIRS = "rival-training-h100-2026w02"
 THEIR_OUTPUT = "https://rivalstorage.blob.local/data"
@@ -120,7 +121,7 @@ def test_a_record_that_names_anothers_job_waits_for_an_operator_and_does_nothing
     elsewhere: dict[str, Any] = {"placement": replace(placed, job_id=THEIRS, task_id=TASK)}
     if state is State.ENDING:
         elsewhere["cancel_asked"] = story.now()
-    story.world.ledger.replace(story.version, replace(story.record, state=state, **elsewhere))
+    story.world.ledger.replace(story.version, in_state(story.record, state, **elsewhere))
     for _ in range(4):
         story.tick()
     assert story.touched() == []

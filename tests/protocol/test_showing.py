@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from shared.haste.workload import Shown
 from shared.kinds import Kind
 from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, Record, State, task_id, task_ids
-from tests.protocol.values import at, cancelled, ended, record, request
+from tests.protocol.values import at, cancelled, ended, in_state, placement, record, request
 
 
 def mine(n: int = 1) -> str:
@@ -205,6 +203,7 @@ def test_what_is_written_is_never_wanted_again(
     if may_show_end(end, Shown(status, task, job)):
         after = Shown(WORDS[result], mine(2), WORDS[result])
         assert not may_show_end(end, after)
-        assert not may_show_progress(replace(live, state=State.PLACED, outcome=None), done, after)
+        running = in_state(live, State.PLACED, placement=placement(attempt=2))
+        assert not may_show_progress(running, done, after)
     elif task != SOMEBODYS:
         assert shows(end, Shown(status, task, job))

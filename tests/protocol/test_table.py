@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shared.protocol import table
 from shared.protocol.outcome import Result
 from shared.protocol.record import Done, EndReason, Record, Request, State
-from shared.protocol.table import Accept, Cancel, Do, Seen, Verdict
+from shared.protocol.table import Accept, Cancel, Do, Seen, Step, Verdict
 from tests.protocol.values import at, cancelled, ended, record, request
 
 MOVE = Verdict(EndReason.MOVE, "lost its node")
@@ -140,7 +140,7 @@ WAITING = record(State.WAITING)
         (replace(WAITING, cancel_asked=at(5)), [], Do.FINISH, Result.CANCELLED),
         (replace(WAITING, next=LATER), [], Do.FINISH, Result.SUPERSEDED),
         (replace(WAITING, next=LATER, cancel_asked=at(5)), [], Do.FINISH, Result.CANCELLED),
-        (replace(WAITING, attempt=2), [cancelled("c", 5)], Do.FINISH, Result.CANCELLED),
+        (record(State.WAITING, attempt=2), [cancelled("c", 5)], Do.FINISH, Result.CANCELLED),
     ],
 )
 def test_leaving_waiting(live: Record, done: list[Done], do: Do, result: Result | None) -> None:
@@ -154,7 +154,7 @@ def test_a_request_that_has_ended_keeps_its_end_whatever_else_is_there(result: R
     own = ended("m1", 0, result)
     live = replace(WAITING, next=LATER, cancel_asked=at(5))
     step = table.leave_waiting(live, [*others, own])
-    assert (step.do, step.entry) == (Do.FINISH, own)
+    assert (step.do, step.outcome) == (Do.FINISH, own.outcome)
 
 
 ADOPTED = replace(WAITING, request=request("trn-x", 0, adopted_job_id="haste-pool"))
@@ -167,7 +167,10 @@ def test_a_task_taken_over_is_placed_before_it_is_ended(done: list[Done]) -> Non
 
 
 def test_the_attempt_after_a_taken_over_task_is_like_any_other() -> None:
-    assert table.leave_waiting(replace(ADOPTED, attempt=2), [cancelled("c", 5)]).result is Result.CANCELLED
+    assert (
+        table.leave_waiting(record(State.WAITING, request=ADOPTED.request, attempt=2), [cancelled("c", 5)]).result
+        is Result.CANCELLED
+    )
     assert table.leave_waiting(ADOPTED, [ended("trn-x", 0)]).do is Do.FINISH
 
 
@@ -251,3 +254,19 @@ def test_leaving_ending(seen: Seen, reason: EndReason, flags: tuple[bool, bool],
             assert (step.do, step.result) == (Do.NEXT_ATTEMPT, None)
         case _:
             assert (step.do, step.result, step.why) == (Do.FINISH, Result.FAILED, "told so")
+
+
+# --- steps ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("do", Do)
+def test_a_step_says_how_it_ends_if_it_ends_and_only_then(do: Do) -> None:
+    outcome = ended("m1", 0).outcome
+    for result, found, reason in product([None, Result.FAILED], [None, outcome], [None, EndReason.MOVE]):
+        ends = [one for one in (result, found) if one is not None]
+        is_whole = len(ends) == (do is Do.FINISH) and (reason is not None) == (do is Do.END)
+        if is_whole:
+            Step(do, "why", result, found, reason)
+        else:
+            with pytest.raises(ValueError, match="no step"):
+                Step(do, "why", result, found, reason)

@@ -37,7 +37,7 @@ def test_the_work_of_the_lost_run_is_told(ran_seconds: float, told: str) -> None
 
 def test_the_loss_of_an_earlier_attempt_is_not_told_again() -> None:
     loss = Loss("h100", 1, NOON, NOON + timedelta(hours=1))
-    moved = replace(record(State.ENDING), losses=(loss,), attempt=2)
+    moved = record(State.ENDING, losses=(loss,), attempt=2)
     assert recovery.told_interruption(moved) == "Not started"
     assert recovery.told_interruption(record(State.ENDING)) == "Not started"
 

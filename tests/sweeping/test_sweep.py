@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from shared.protocol.record import State, task_id
 from tests.batch.calls import body
 from tests.batch.passing_waits import PassingWaits
 from tests.protocol.story import Story
+from tests.protocol.values import in_state
 
 ORPHAN = task_id(Kind.TRAINING, "nobody-knows", 1)
 SECOND = task_id(Kind.TRAINING, "nobody-knows", 2)
@@ -73,7 +73,7 @@ def test_a_task_that_a_record_names_is_left_to_the_protocol(state: State) -> Non
     story, job = with_tasks()
     story.world.batch_world.advance(HALF_AN_HOUR)
     if state is State.ENDING:
-        story.world.ledger.replace(story.version, replace(story.record, state=state))
+        story.world.ledger.replace(story.version, in_state(story.record, state))
     assert swept(story, [job], may_end=True) == []
 
 

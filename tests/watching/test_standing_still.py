@@ -61,6 +61,18 @@ UNREADABLE: dict[str, Harm] = {
     "a newer version's content": content(state="parked"),
     "content of another job": content(entity={"kind": "training", "project_id": "p", "entity_id": "1"}),
     "content without a placement": content(placement=None),
+    "content that waits with a placement": content(state="waiting"),
+    "content that ends for no reason": content(state="ending"),
+    "content that ends for a newer version's reason": content(state="ending", end_reason="pause"),
+    "content with a reason to end that does not end": content(end_reason="move"),
+    "content that finishes without an outcome": content(state="finishing"),
+    "content with an outcome that does not finish": content(
+        outcome={"result": "completed", "sentence": "done", "at": "2026-01-05T12:00:00Z"}
+    ),
+    "content that finishes since then and is placed": content(finishing_since="2026-01-05T12:00:00Z"),
+    "content of attempt 0": content(attempt=0),
+    "content of an attempt without those before": content(attempt=2_000_000_000),
+    "content that has waited less than never": content(waits=-1),
     "content with a time without a time zone": content(not_before="2026-01-05T12:00:00"),
     "content without its request": content(request=None),
     "no JSON": lambda blob: dataclasses.replace(blob, content=b"not JSON"),
