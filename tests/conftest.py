@@ -1,4 +1,4 @@
-"""Fixtures that every area shares: the network guard, and storage with identity as in Azure.
+"""What every area shares: the marks, the network guard, and storage with identity as in Azure.
 
 Servers are started once per test session (once per worker with pytest-xdist), on free ports, and only if a test asks.
 """
@@ -20,6 +20,8 @@ from local.stack.services import start_identity
 from local.stack.settings import Identity
 from local.stack.supervisor import Supervisor
 from tests.network_guard import network_guard as network_guard
+
+pytest_plugins = ["tests.marks"]
 
 _ACCOUNTS = 400
 
