@@ -148,7 +148,17 @@ def test_a_pool_with_nodes_at_work_takes_tasks_though_it_gets_no_more_of_them() 
     assert beside(FULL_T4, working, running=2).pool_id == "t4"
 
 
-@pytest.mark.parametrize(("nodes", "pool"), [(2, "h100"), (0, None)])
+@pytest.mark.parametrize(
+    ("nodes", "taken", "pool"),
+    [({"running": 1}, 0, "h100"), ({"idle": 1}, 1, "h100"), ({}, 0, None), ({"starting": 1}, 0, None)],
+)
+def test_one_node_at_work_is_enough(nodes: dict[str, int], taken: int, pool: str | None) -> None:
+    broken = failed("h100", "DependentResourceNotFound", nodes=1)
+    decision = route(("h100", "gone"), reading((counts("h100", **nodes), broken)), around(taken={"h100": taken}))
+    assert decision.pool_id == pool
+
+
+@pytest.mark.parametrize(("nodes", "pool"), [(2, "h100"), (1, "h100"), (0, None)])
 def test_without_counts_the_pools_own_number_of_nodes_tells(nodes: int, pool: str | None) -> None:
     uncounted = PoolReading(None, {"h100": failed("h100", "DependentResourceNotFound", nodes=nodes)}, "503")
     assert route(("h100", "gone"), uncounted, around()).pool_id == pool
