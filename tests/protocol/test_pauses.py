@@ -72,9 +72,9 @@ def test_a_job_whose_handler_died_is_taken_up_by_the_timer_after_a_minute(monkey
         patch.setattr(story.world.ledger, "create", dies)
         story.ask()
     story.tick(59)
-    assert story.state is State.WAITING and story.created() == []
+    assert (story.state, story.created()) == (State.WAITING, [])
     story.tick(1)
-    assert story.state is State.PLACED and story.created() == [story.task_id()]
+    assert (story.state, story.created()) == (State.PLACED, [story.task_id()])
 
 
 def test_a_job_that_moves_is_called_again_after_a_minute_if_its_message_is_lost(
