@@ -39,19 +39,19 @@ def left(deployment: Deployment, prefix: str) -> int:
 def test_both_kinds_of_entries_shrink_from_the_first_run_on_and_faster_than_they_come() -> None:
     deployment = deployed()
     long_ago = deployment.clock.now() - timedelta(days=31)
-    put(deployment, "done/training/old", 3000, long_ago)
+    put(deployment, "done/training/old", 3 * MOST_DELETIONS, long_ago)
     put(deployment, "rejected/train-queue", 50, long_ago)
     deployment.tick()
     assert left(deployment, "rejected") == 0
-    assert left(deployment, "done") == 3000 - MOST_DELETIONS
-    for _ in range(9):
+    assert left(deployment, "done") == 2 * MOST_DELETIONS
+    for _ in range(2):
         deployment.tick(TEN_MINUTES)
     assert left(deployment, "done") == 0
 
 
 def test_a_run_lists_each_kind_once() -> None:
     deployment = deployed()
-    put(deployment, "done/training/new", 4000, deployment.clock.now())
+    put(deployment, "done/training/new", 2 * MOST_DELETIONS, deployment.clock.now())
     deployment.tick()
     deployment.world.advance(TEN_MINUTES)
     deployment.count_anew()
