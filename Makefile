@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 WORKERS ?= 2
+# By file, in the order that tests/marks.py makes: xdist's own begins files with few tests last, however long they take.
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CODE := function_app.py shared local infra tests bench docs/examples $(wildcard operate)
 
 # Written after an installation, inside of what it installed: who deletes the folder installs anew.
@@ -10,10 +12,10 @@ PYTHON_READY := $(VENV)/installed
 NODE_READY := local/azurite/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up down test lint infra bench clean
+.PHONY: help install demo up down test test-fast mutants lint infra bench clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 install: $(PYTHON_READY) $(NODE_READY) ## install what is needed, once (the other targets do it)
 
@@ -27,7 +29,13 @@ down: $(PYTHON_READY) ## stop the local stack
 	@$(PY) -m local.stack down
 
 test: install ## run all tests (ARGS="tests/haste -k gpkg" for some)
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(PY) -m pytest $(SPREAD) $(ARGS)
+
+test-fast: $(PYTHON_READY) ## run the unit tests: they start no process and open no port
+	@$(PY) -m pytest -m unit $(SPREAD) $(ARGS)
+
+mutants: $(PYTHON_READY) ## change shared/ in 60 small ways and see whether the unit tests notice (ARGS="--seed 2 --number 12")
+	@$(PY) -m tests.mutants $(ARGS)
 
 lint: $(PYTHON_READY) ## check format, lint, types, and the rules of the design
 	@$(PY) -m ruff format --check .

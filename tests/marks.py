@@ -26,7 +26,7 @@ PLACES = {
     "batch_emulator/test_https.py": "contract",
     "batch_emulator/test_process_runner.py": "scenario",
     "batch_emulator/test_retention.py::test_folders_of_real_nodes_come_and_go": "scenario",
-    "bench/test_bench.py::test_a_tick_over_many_jobs_is_counted_and_timed": "scenario",
+    "bench/": "scenario",
     "demo/test_demo.py": "scenario",
     "docs/test_commands.py::test_a_python_command_exists": "scenario",
     "docs/test_queries.py": "scenario",
