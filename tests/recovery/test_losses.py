@@ -65,6 +65,7 @@ WELL = {
     "running": nodes("running"),
     "idle": nodes("idle"),
     "booted before the run": nodes("running", booted=9),
+    "booted as the run began": nodes("running", booted=10),
     "offline": nodes("offline"),
     "rebooted never": {"node-1": NodeView("node-1", "running")},
 }
@@ -115,6 +116,16 @@ def test_a_task_is_called_running_for_a_while_after_its_node_was_lost(since: tim
     node = {"node-1": NodeView("node-1", "preempted", at(0), NOW - since)}
     assert bool(recovery.find_loss(placed(), RUNNING, node, NOW)) is is_lost
     assert recovery.find_loss(placed(), QUEUED_AGAIN, node, NOW), "queued again: no need to wait"
+
+
+@pytest.mark.parametrize(("after", "is_stuck"), [(299, False), (300, True)])
+def test_a_task_that_is_called_running_after_its_loss_is_stuck_from_the_limit_on(after: float, is_stuck: bool) -> None:
+    """Counted from the latest loss."""
+    losses = (Loss("h100", 1, at(2), at(5)), Loss("h100", 1, at(10), at(600)))
+    lost = placed(losses=losses)
+    limit = timedelta(minutes=5)
+    assert recovery.is_stuck_for(limit, lost, RUNNING, at(600 + after)) is is_stuck
+    assert not recovery.is_stuck_for(limit, lost, QUEUED_AGAIN, at(600 + after))
 
 
 def test_a_run_that_has_just_begun_is_not_held_against_an_old_state_of_the_node() -> None:
