@@ -75,6 +75,8 @@ def finishing(record: Record, outcome: Outcome, not_before: datetime) -> Record:
 def next_request(record: Record, not_before: datetime) -> Record:
     """Finishing to waiting: the newest of the requests that wait becomes the live one, and begins anew."""
     _is_in(record, State.FINISHING)
+    if not record.next:
+        raise ValueError(f"no request waits behind the record {record.entity.key}")
     return accepted(record.entity, record.next[-1], not_before)
 
 

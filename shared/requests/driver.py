@@ -158,6 +158,7 @@ class _Look:
 
     @property
     def there(self) -> TaskView:
+        """The task. Raises LookupError if none was seen."""
         if self.task is None:
             raise LookupError(f"{self.seen}: there is no task to look at")
         return self.task
