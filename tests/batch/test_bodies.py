@@ -17,10 +17,10 @@ from shared.haste.workload import Workload
 from shared.kinds import Kind
 from shared.protocol.outcome import Run
 from shared.storage.addresses import ContainerAddress
-from tests.batch.account import Account
-from tests.haste import samples
-from tests.haste.results import training_results
-from tests.protocol.small_world import NoCredentials
+from tests.support import samples
+from tests.support.batch_account import Account
+from tests.support.haste_results import training_results
+from tests.support.small_world import NoCredentials
 
 IDENTITY = (
     "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/example-rg/providers"

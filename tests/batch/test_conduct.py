@@ -19,9 +19,9 @@ from shared.identity import AppIdentity
 from shared.retry import MAX_WAIT_SECONDS, TOTAL_SECONDS
 from shared.settings.load import load_settings
 from shared.settings.table import Settings
-from tests.batch.account import Account, Token
-from tests.batch.calls import EVERY, body, with_job
-from tests.batch.passing_waits import PassingWaits
+from tests.support.batch_account import Account, Token
+from tests.support.batch_calls import EVERY, body, with_job
+from tests.support.passing_waits import PassingWaits
 
 BATCH_KEY = "bG9jYWwtYmF0Y2gta2V5LXRoYXQtZXZlcnlib2R5LW1heS1rbm93IQ=="
 

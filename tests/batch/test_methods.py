@@ -12,9 +12,9 @@ from local.batch import Failure, RunEnd, control
 from shared.batch.client import AzureBatch
 from shared.batch.types import JobState, PoolCounts
 from shared.errors import JobOver
-from tests.batch.account import POOLS, Account
-from tests.batch.calls import body, end_job, with_job
-from tests.batch.passing_waits import PassingWaits
+from tests.support.batch_account import POOLS, Account
+from tests.support.batch_calls import body, end_job, with_job
+from tests.support.passing_waits import PassingWaits
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from shared.errors import Conflict, JobOver, QuotaReached, Refused, Transient, WorkerError
-from tests.batch.calls import EVERY, with_job
-from tests.batch.passing_waits import PassingWaits
+from tests.support.batch_calls import EVERY, with_job
+from tests.support.passing_waits import PassingWaits
 
 
 @pytest.fixture(autouse=True)

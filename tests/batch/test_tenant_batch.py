@@ -10,9 +10,9 @@ import pytest
 from shared.batch.tenant_batch import TenantBatch
 from shared.batch.types import Whose
 from shared.errors import JobOver, NotOurs
-from tests.batch.account import Account
-from tests.batch.calls import body
-from tests.batch.passing_waits import PassingWaits
+from tests.support.batch_account import Account
+from tests.support.batch_calls import body
+from tests.support.passing_waits import PassingWaits
 
 CALLS: dict[str, Callable[[TenantBatch, str], Any]] = {
     "enable_job": lambda batch, job: batch.enable_job(job),

@@ -12,8 +12,8 @@ from local.batch.iso8601 import format_time, parse_time
 from local.batch.process_runner import ProcessRunner
 from tests.batch_conformance.blobs import CONTENT, blobs
 from tests.batch_conformance.wire import POOL, Wire, account
-from tests.batch_contract.serving import serving
 from tests.batch_emulator.process_support import until
+from tests.support.serving import serving
 
 
 def test_the_wall_clocks_of_task_and_job(wire: Wire) -> None:

@@ -21,7 +21,7 @@ from local.batch.config import Assumptions
 from local.batch.faults import Faults
 from local.batch.routes import ROUTES
 from tests.batch_conformance.wire import POOL, Wire
-from tests.batch_contract.serving import serving
+from tests.support.serving import serving
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _PAGE = (_PROJECT / "docs/batch-emulator.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from local.batch.config import Assumptions
 from local.batch.process_runner import ProcessRunner
 from tests.batch_conformance.blobs import blobs
 from tests.batch_conformance.wire import POOL, Wire, account
-from tests.batch_contract.serving import serving
 from tests.batch_emulator.process_support import until
+from tests.support.serving import serving
 
 Look = Callable[[Wire], Any]
 _PREEMPT = {"return_after_seconds": None}

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from local.batch import RunEnd, ScriptedRunner, World
-from tests.batch_contract.serving import serving
+from tests.support.serving import serving
 
 POOL = "pool"
 VERSION = "2025-06-01"

@@ -11,8 +11,8 @@ from azure.core.credentials import AzureNamedKeyCredential
 from local.batch import ACCOUNT_KEY, InProcessTransport
 from local.batch.server import server_context
 from local.certificates import Certificates
-from tests.batch_contract.serving import serving
 from tests.batch_contract.stand import Stand, make_world
+from tests.support.serving import serving
 
 _KEY = AzureNamedKeyCredential("localbatch", ACCOUNT_KEY)
 

@@ -13,8 +13,8 @@ from local.batch import ScriptedRunner, World, control
 from local.batch.server import server_context
 from local.certificates import Certificates
 from tests.batch_contract.old_client import NotInstalledError, OldClient, OldRefusal, installed_python
-from tests.batch_contract.serving import serving
 from tests.batch_contract.stand import POOL, make_world
+from tests.support.serving import serving
 
 
 @pytest.fixture(scope="session")

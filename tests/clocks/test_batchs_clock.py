@@ -13,10 +13,10 @@ from shared.memory import Pace
 from shared.pools.readings import Readings
 from shared.protocol.record import task_id
 from shared.worker import ManagedPools
-from tests.batch.calls import body
-from tests.batch.passing_waits import PassingWaits
 from tests.clocks.test_host_clock import WRONG
-from tests.recovery.trainings import Trainings, pool, two_pools
+from tests.support.batch_calls import body
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, pool, two_pools
 
 
 @pytest.fixture(autouse=True)

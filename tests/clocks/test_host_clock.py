@@ -14,8 +14,8 @@ from local.producer import names
 from shared.kinds import Entity
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import pool
 
 WRONG = [timedelta(seconds=30), timedelta(minutes=5), timedelta(seconds=-30), timedelta(minutes=-5)]
 

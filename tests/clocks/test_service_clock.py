@@ -13,7 +13,7 @@ from azure.storage.blob import BlobServiceClient
 from local.batch import ACCOUNT_KEY, InProcessTransport, ManualClock, World
 from shared.batch.client import AzureBatch, connect
 from shared.service_clock import ServiceClock
-from tests.batch.passing_waits import PassingWaits
+from tests.support.passing_waits import PassingWaits
 
 NOON = datetime(2026, 8, 12, 12, tzinfo=UTC)
 

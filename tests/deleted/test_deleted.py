@@ -17,8 +17,8 @@ from local.producer.records import new_image_layer, new_model
 from shared.kinds import Entity, Kind
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import pool
 
 MODEL = "4821"
 DELETED = ("failed", "HASTE's record was deleted")

@@ -12,9 +12,9 @@ from shared.pools.readings import Readings
 from shared.protocol.record import State
 from shared.storage.failures import StorageFailed
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import INFERENCE, TRAINING
-from tests.protocol.story import TRAINING_NAME, Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import INFERENCE, TRAINING
+from tests.support.story import TRAINING_NAME, Story
 
 NO_QUOTA = {"operation": "create_job", "code": "ActiveJobAndScheduleQuotaReached"}
 FRESH = [{"status": None, "taskId": None}, {"status": "Queued", "taskId": None}, {"status": "Cancelled"}]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from local.demo.deployed_pools import deployed_pools
-from tests.stack.waiting import DEADLINE_SECONDS, processes_naming, until
+from tests.support.waiting import DEADLINE_SECONDS, processes_naming, until
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 

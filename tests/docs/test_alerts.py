@@ -17,7 +17,7 @@ from shared.protocol.record import Record, Request, State
 from shared.requests import place
 from shared.requests.accept import RESUME_AFTER
 from tests.infra.snapshots import load, resources
-from tests.placement.readings import NOON, around, counts, view
+from tests.support.pool_readings import NOON, around, counts, view
 
 CANDIDATES = ("h100", "t4")
 HOURS = {"PT30M": 0.5, "PT1H": 1, "PT2H": 2}

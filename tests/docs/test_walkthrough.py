@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from tests.docs.pages import PROJECT, code
-from tests.stack.waiting import DEADLINE_SECONDS, processes_naming, until
+from tests.support.waiting import DEADLINE_SECONDS, processes_naming, until
 
 PAGES = [PROJECT / name for name in ("README.md", "docs/local-stack.md", "docs/operate.md")]
 DOCUMENTED = {

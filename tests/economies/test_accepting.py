@@ -8,9 +8,9 @@ import pytest
 
 from shared.ledger.port import Versioned
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
+from tests.support.story import Story
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from shared.batch.types import PoolCounts
 from shared.pools.routing import Circumstances, PoolReading, route
-from tests.batch.passing_waits import PassingWaits
-from tests.placement.readings import view
-from tests.protocol.values import NOON
-from tests.recovery.trainings import Trainings, pool, two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.pool_readings import view
+from tests.support.trainings import Trainings, pool, two_pools
+from tests.support.values import NOON
 
 COUNTS, POOLS = "list_pool_node_counts", "list_pools"
 

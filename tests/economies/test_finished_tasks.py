@@ -13,8 +13,8 @@ from shared.batch.types import TaskBody
 from shared.housekeeping import janitor
 from shared.pools.readings import Readings
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 FINISHED, PAGE = 300, 100
 LIST, GET = "list_tasks", "get_task"

@@ -7,7 +7,7 @@ import pytest
 from bench.deployment import Deployment
 from local.images.training.app.event_file import record, scalar_event, version_event
 from shared.kinds import Entity
-from tests.batch.passing_waits import PassingWaits
+from tests.support.passing_waits import PassingWaits
 
 LIST, READ = "list_task_files", "get_task_file"
 

@@ -9,9 +9,9 @@ import pytest
 
 from bench.deployment import Deployment
 from shared.batch.client import AzureBatch
-from tests.batch.passing_waits import PassingWaits
-from tests.haste import event_samples
-from tests.haste.event_samples import FILES, LongFile
+from tests.support import event_samples
+from tests.support.event_samples import FILES, LongFile
+from tests.support.passing_waits import PassingWaits
 
 READ = "Batch get_task_file"
 

@@ -17,8 +17,8 @@ from tests.faults.http_schedule import Schedule
 from tests.faults.http_stack import TENANT, Ground, NotingStorage, write_program
 from tests.faults.http_troubles import Troubles
 from tests.faults.plan import Trouble
-from tests.scenarios.gate import Gate
-from tests.scenarios.outside import Haste
+from tests.support.gate import Gate
+from tests.support.outside import Haste
 
 #: When faults have stopped, everything ends within this, on a machine that is very busy too.
 _MOST_SECONDS_AFTER = 300.0

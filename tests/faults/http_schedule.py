@@ -17,7 +17,7 @@ from tests.faults.http_plan import Ask, Plan
 from tests.faults.http_stack import MOST_LOSSES, POOLS, Ground, NotingStorage
 from tests.faults.http_troubles import Target
 from tests.faults.tenant import Asked
-from tests.scenarios.outside import USER, Haste
+from tests.support.outside import USER, Haste
 
 _JOB = {Kind.IMAGERYPREP: "preprocessJob", Kind.TRAINING: "trainingJob"}
 

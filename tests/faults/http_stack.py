@@ -21,9 +21,9 @@ from local.stack import StackOptions
 from local.stack.settings import CONTAINER, IMAGERYPREP_IMAGE, TRAINING_IMAGE
 from local.stack.world import default_world
 from tests.faults.http_plan import HOSTS
-from tests.scenarios.gate import Gate
-from tests.scenarios.outside import Haste, Layer, Model, wait_for
-from tests.scenarios.stacks import options
+from tests.support.gate import Gate
+from tests.support.outside import Haste, Layer, Model, wait_for
+from tests.support.stacks import options
 
 TENANT = "tenanta"
 POOLS = ("h100-pool", "t4-pool")

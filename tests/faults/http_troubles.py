@@ -17,8 +17,8 @@ from local.stack import BlockingStack
 from local.stack.supervisor import Child
 from shared.kinds import Entity
 from tests.faults.http_stack import POOLS, TENANT
-from tests.scenarios.gate import Gate, Hold, Matching, Request
-from tests.scenarios.outside import BatchAccount
+from tests.support.gate import Gate, Hold, Matching, Request
+from tests.support.outside import BatchAccount
 
 _QUOTA = {"operation": "create_job", "code": "ActiveJobAndScheduleQuotaReached"}
 _API_VERSION = "2025-06-01"

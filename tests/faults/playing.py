@@ -18,7 +18,7 @@ from shared.kinds import Kind
 from tests.faults.audit import FAILS, Books, Violation
 from tests.faults.plan import FAULTY_SECONDS, POOLS, Plan
 from tests.faults.tenant import MovingWaits, Tenant, begun
-from tests.protocol.stepping import Actor
+from tests.support.stepping import Actor
 
 _POOLS = tuple(
     {"id": pool, "targetLowPriorityNodes": 2, "start_seconds": 10, "return_after_seconds": 60} for pool in POOLS

@@ -27,10 +27,10 @@ from shared.pools.readings import Readings
 from shared.protocol.outcome import Outcome, Run
 from shared.triggers import messages, timer
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.handling.kept import KeptBlobs
-from tests.protocol.small_world import PROJECT, SmallWorkload, SmallWorld
-from tests.protocol.stepping import Actor, Stepped
+from tests.support.kept import KeptBlobs
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import PROJECT, SmallWorkload, SmallWorld
+from tests.support.stepping import Actor, Stepped
 
 #: A message that could not be dealt with shows up again after this, so often (host.json).
 _SHOWS_UP_AGAIN = timedelta(seconds=30)

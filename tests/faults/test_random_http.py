@@ -17,7 +17,7 @@ from local.stack import running_stack
 from tests.faults.http_plan import TROUBLES, make_plan
 from tests.faults.http_playing import Playing
 from tests.faults.http_stack import stack_options
-from tests.scenarios.gate import Gate
+from tests.support.gate import Gate
 
 _ONLY = os.environ.get("HASTE_FAULT_HTTP_SEED")
 _SEEDS = [int(_ONLY)] if _ONLY else list(range(1, 21))

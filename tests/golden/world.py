@@ -41,8 +41,8 @@ from shared.storage.accounts import worker_container
 from shared.telemetry import logs
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import OwnQueue
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import OwnQueue
 
 MODES = ("shared", "legacy")
 TENANT = "tenanta"

@@ -23,11 +23,11 @@ from shared.requests import accept
 from shared.requests.own_message import CancelLater, Resume, from_bytes, to_text
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.handling.kept import KeptBlobs
-from tests.haste.samples import LAYER_ID, MODEL_ID, PROJECT_ID
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import Story
+from tests.support.kept import KeptBlobs
+from tests.support.passing_waits import PassingWaits
+from tests.support.samples import LAYER_ID, MODEL_ID, PROJECT_ID
+from tests.support.small_world import TRAINING
+from tests.support.story import Story
 
 GARBAGE = [
     b"",

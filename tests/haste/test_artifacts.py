@@ -15,8 +15,8 @@ from shared.haste.training import Training
 from shared.haste.workload import JsonObject
 from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Outcome, Result
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
+from tests.support import samples
+from tests.support.memory_blobs import MemoryBlobs
 
 ENTITY = Entity(Kind.INFERENCE, samples.PROJECT_ID, samples.MODEL_ID)
 MODEL = samples.sample("metadata/model.inference-processed.json")

@@ -7,9 +7,9 @@ import pytest
 from shared.haste.by_kind import parse_message, workload
 from shared.kinds import Kind, Subject
 from shared.settings.load import load_settings
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
 from tests.settings.test_settings import LEGACY
+from tests.support import samples
+from tests.support.memory_blobs import MemoryBlobs
 
 QUEUED = {
     Kind.IMAGERYPREP: "image-layer.queued.json",

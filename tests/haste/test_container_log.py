@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.haste.container_log import MAX_LINES, LogLine, parse
-from tests.haste import samples
+from tests.support import samples
 
 
 def test_lines_are_split_at_the_first_bar_and_keep_their_time() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from local.images.training.app.event_file import masked_crc32c, record, scalar_event, version_event
 from shared.haste.event_files import AT_NODE, AT_UPLOADED, EventFiles, Look, Seen, read_on
 from shared.haste.training_metrics import History
-from tests.haste import event_samples
-from tests.haste.event_samples import FILES, LongFile, Reads
+from tests.support import event_samples
+from tests.support.event_samples import FILES, LongFile, Reads
 
 LOOKS = {"node": AT_NODE, "uploaded": AT_UPLOADED}
 

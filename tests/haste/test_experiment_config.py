@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.errors import Refused
 from shared.haste.experiment_config import HyperParameters, dump, gpkg_prefix, hyper_parameters
-from tests.haste import samples
+from tests.support import samples
 
 #: How YAML 1.1 readers recognise a float.
 YAML_FLOAT = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?")

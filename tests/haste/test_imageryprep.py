@@ -12,11 +12,11 @@ from shared.errors import NotThere, Refused
 from shared.haste.imageryprep import Imageryprep
 from shared.haste.workload import Shown
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
-from tests.haste.rasters import geotiff
-from tests.haste.results import IMAGERY_LOG, imagery_results
-from tests.haste.results import IMAGERY_OUTPUT as OUTPUT
+from tests.support import samples
+from tests.support.haste_results import IMAGERY_LOG, imagery_results
+from tests.support.haste_results import IMAGERY_OUTPUT as OUTPUT
+from tests.support.memory_blobs import MemoryBlobs, MemoryFiles
+from tests.support.rasters import geotiff
 
 IMAGE = "example.azurecr.io/hasteimageryprep:2.0.0"
 RUN = samples.imagery_run()

@@ -12,12 +12,12 @@ from shared.errors import NotThere, Refused
 from shared.haste.inference import Inference
 from shared.haste.workload import Shown
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
-from tests.haste.results import GPKG, MOSAIC, inference_results
-from tests.haste.results import INFERENCE_CONFIG as OWN_CONFIG
-from tests.haste.results import INFERENCE_LOG as LOG
-from tests.haste.results import INFERENCE_OUTPUT as OUTPUT
+from tests.support import samples
+from tests.support.haste_results import GPKG, MOSAIC, inference_results
+from tests.support.haste_results import INFERENCE_CONFIG as OWN_CONFIG
+from tests.support.haste_results import INFERENCE_LOG as LOG
+from tests.support.haste_results import INFERENCE_OUTPUT as OUTPUT
+from tests.support.memory_blobs import MemoryBlobs, MemoryFiles
 
 IMAGE = "example.azurecr.io/hastetraining:2.0.0"
 GDAL = "BIGTIFF=YES NUM_THREADS=ALL_CPUS COMPRESS=DEFLATE PREDICTOR=2"

@@ -11,7 +11,7 @@ from shared.haste.jobs import JobHistory, LatestJob
 from shared.haste.log_text import timestamp
 from shared.haste.workload import JsonObject
 from shared.protocol.outcome import Run
-from tests.haste import samples
+from tests.support import samples
 
 END = samples.at("12:00:00")
 RUN = samples.inference_run()

@@ -8,9 +8,9 @@ import pytest
 
 from shared.haste import labels
 from shared.haste.label_project import LabelledLayer, TileServer, ensure_label_project
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
-from tests.haste.rasters import SAMPLE_BOUNDS
+from tests.support import samples
+from tests.support.memory_blobs import MemoryBlobs
+from tests.support.rasters import SAMPLE_BOUNDS
 
 WEST, SOUTH, EAST, NORTH = SAMPLE_BOUNDS
 OUTLINE = [(EAST, SOUTH), (EAST, NORTH), (WEST, NORTH), (WEST, SOUTH), (EAST, SOUTH)]

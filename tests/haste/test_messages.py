@@ -14,7 +14,7 @@ from shared.errors import InvalidMessage
 from shared.haste.by_kind import parse_message
 from shared.haste.messages import HasteMessage, Wish
 from shared.kinds import Entity, Kind
-from tests.haste import samples
+from tests.support import samples
 
 LAYER = Entity(Kind.IMAGERYPREP, samples.PROJECT_ID, samples.LAYER_ID)
 TRAINING = Entity(Kind.TRAINING, samples.PROJECT_ID, samples.MODEL_ID)

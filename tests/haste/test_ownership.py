@@ -18,9 +18,8 @@ from shared.haste.training import Training
 from shared.haste.workload import Change, Workload
 from shared.kinds import Kind
 from shared.protocol.outcome import Outcome, Result, Run
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
-from tests.haste.results import (
+from tests.support import samples
+from tests.support.haste_results import (
     EVENT_FILE,
     EVENTS,
     IMAGERY_LOG,
@@ -29,6 +28,7 @@ from tests.haste.results import (
     inference_results,
     training_results,
 )
+from tests.support.memory_blobs import MemoryBlobs, MemoryFiles
 
 STATUS = {"status", "statusMessage", "currentStep", "totalSteps", "progressPct"}
 INFERENCE_STATUS = {

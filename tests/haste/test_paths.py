@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.haste import paths
-from tests.haste import samples
-from tests.haste.memory_blobs import SAS, MemoryBlobs
+from tests.support import samples
+from tests.support.memory_blobs import SAS, MemoryBlobs
 
 NAME = f"{samples.FOLDER}/img-1/x.tif"
 AZURE = MemoryBlobs(base_url="https://acct.blob.core.windows.net/data")

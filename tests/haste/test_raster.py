@@ -10,8 +10,8 @@ from rasterio._err import CPLE_BaseError
 
 from shared.errors import Transient
 from shared.haste.raster import outline
-from tests.haste.memory_blobs import MemoryBlobs
-from tests.haste.rasters import SAMPLE_BOUNDS, geotiff
+from tests.support.memory_blobs import MemoryBlobs
+from tests.support.rasters import SAMPLE_BOUNDS, geotiff
 
 
 def test_ring_order_is_se_ne_nw_sw_se() -> None:

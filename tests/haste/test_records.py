@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shared.errors import Refused
 from shared.haste import records
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
+from tests.support import samples
+from tests.support.memory_blobs import MemoryBlobs
 
 
 def test_a_record_may_be_json_in_a_json_string() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.haste.redaction import LIMIT_CHARACTERS, safe_text
-from tests.haste import samples
+from tests.support import samples
 
 SIGNATURE = "c2FtcGxlLXNpZ25hdHVyZS1ub3QtcmVhbC0wMDAwMDAwMDA%3D"
 

@@ -14,10 +14,10 @@ from shared.haste.training import Training
 from shared.haste.workload import Shown
 from shared.kinds import Kind
 from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs, MemoryFiles
-from tests.haste.results import EVENT_FILE, EVENTS, training_results
-from tests.haste.results import TRAINING_OUTPUT as OUTPUT
+from tests.support import samples
+from tests.support.haste_results import EVENT_FILE, EVENTS, training_results
+from tests.support.haste_results import TRAINING_OUTPUT as OUTPUT
+from tests.support.memory_blobs import MemoryBlobs, MemoryFiles
 
 IMAGE = "example.azurecr.io/hastetraining:2.0.0"
 RUN = samples.training_run()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.haste.tfevents import Scalar, stretch
 from shared.haste.training_metrics import Estimate, History, Logged, estimate
 from shared.haste.training_metrics import history as history_of
-from tests.haste import event_samples, samples
+from tests.support import event_samples, samples
 
 EVENTS = samples.raw("task-files/events.out.tfevents.1786527300.examplenode.1.0")
 EXPECTED = samples.sample("task-files/events.expected.json")

@@ -20,7 +20,7 @@ from rasterio.warp import transform
 from shared.errors import Refused
 from shared.haste import usable_labels
 from shared.haste.training import Training
-from tests.haste import samples
+from tests.support import samples
 
 CLASSES = ["Background", "Building", "Damaged Building"]
 WEST, SOUTH, EAST, NORTH = -120.512, 47.201, -120.488, 47.219

@@ -17,9 +17,9 @@ from shared.app import App
 from shared.errors import WorkerError
 from shared.settings.load import setting_names
 from shared.storage import accounts
-from tests.batch.account import Account
-from tests.batch.passing_waits import PassingWaits
 from tests.storage.conftest import settings_for
+from tests.support.batch_account import Account
+from tests.support.passing_waits import PassingWaits
 
 ALL_CHECKS = ["settings", "ledger", "HASTE's container", "task credentials", "Azure Batch"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from shared.errors import NeedsOperator, Transient, WorkerError
 from shared.identity import AppIdentity, no_token
-from tests.identity.endpoint import ASSIGNED, SECRET, UNKNOWN, answering, app_with_one_identity, point_to
+from tests.support.identity_endpoint import ASSIGNED, SECRET, UNKNOWN, answering, app_with_one_identity, point_to
 
 SCOPE = "https://batch.core.windows.net/.default"
 

@@ -9,8 +9,8 @@ import pytest
 from shared.identity import AppIdentity
 from shared.protocol.record import State
 from shared.telemetry import operator
-from tests.identity.endpoint import UNKNOWN, app_with_one_identity
-from tests.protocol.story import Story
+from tests.support.identity_endpoint import UNKNOWN, app_with_one_identity
+from tests.support.story import Story
 
 
 def test_with_a_wrong_client_id_a_request_waits_and_its_user_sees_that(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done, State
 from shared.storage.blob_container import BlobContainer
 from shared.storage.rejected import Rejected
-from tests.protocol.small_world import TRAINING
-from tests.protocol.values import record
+from tests.support.small_world import TRAINING
+from tests.support.values import record
 
 
 class Refusing(RequestsTransport):  # type: ignore[misc]  # azure-core does not say what it is

@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 from shared.housekeeping import janitor
 from shared.pools.readings import Readings
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
-from tests.protocol.test_adopting import body
-from tests.protocol.values import in_state
+from tests.support.hastes_task import body
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
+from tests.support.values import in_state
 
 DAY = 24 * 3600
 JOB = "tenant-training-h100-2026w02"  # the clock starts on the Monday of that week

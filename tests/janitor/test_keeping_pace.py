@@ -12,7 +12,7 @@ from bench import storage_service
 from bench.deployment import Deployment
 from bench.storage_service import Blob
 from shared.housekeeping.expiring import MOST_DELETIONS, OldEntries
-from tests.batch.passing_waits import PassingWaits
+from tests.support.passing_waits import PassingWaits
 
 TEN_MINUTES = 600
 

@@ -14,8 +14,8 @@ from shared.ledger.blob_ledger import BlobLedger
 from shared.protocol.outcome import Outcome, Result, Run
 from shared.protocol.record import Done
 from shared.storage.blob_container import BlobContainer
-from tests.batch.account import Account
 from tests.ledger.conftest import container as container
+from tests.support.batch_account import Account
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 OURS, ANOTHERS = "contoso-training-h100-2026w01", "contoso-training-t4-2026w01"

@@ -17,8 +17,8 @@ from shared.ledger.port import Ledger, LiveSummary
 from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, EndReason, Loss, NodeRun, Record, Request, State
 from shared.storage.blob_container import BlobContainer
-from tests.ledger.memory_ledger import MemoryLedger
-from tests.protocol.values import ENTITY, at, cancelled, ended, placement, record, request
+from tests.support.memory_ledger import MemoryLedger
+from tests.support.values import ENTITY, at, cancelled, ended, placement, record, request
 
 OTHER = Entity(Kind.INFERENCE, ENTITY.project_id, ENTITY.entity_id)
 

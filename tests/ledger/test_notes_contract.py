@@ -17,8 +17,8 @@ from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes, NotesStore
 from shared.ledger.pool_notes import CoolDown, PoolNote, PoolNotes, QuickFailure
 from shared.storage.blob_container import BlobContainer
-from tests.ledger.memory_notes import MemoryNotes
-from tests.protocol.values import NOON, at
+from tests.support.memory_notes import MemoryNotes
+from tests.support.values import NOON, at
 
 FULL = PoolNotes(
     {

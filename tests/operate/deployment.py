@@ -19,7 +19,7 @@ from shared.ledger.blob_ledger import BlobLedger
 from shared.ledger.notes import BlobNotes
 from shared.settings.load import setting_names
 from shared.storage.blob_container import BlobContainer
-from tests.protocol.story import TWO_POOLS, Story
+from tests.support.story import TWO_POOLS, Story
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 

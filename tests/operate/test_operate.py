@@ -16,9 +16,9 @@ from local.certificates import Certificates
 from local.stack.azurite import StorageAccount
 from shared.kinds import Entity, Kind
 from shared.protocol.record import State
-from tests.batch_contract.serving import serving
 from tests.operate.deployment import Deployment
-from tests.protocol.small_world import MODEL, PROJECT
+from tests.support.serving import serving
+from tests.support.small_world import MODEL, PROJECT
 
 JOB = ("training", PROJECT, MODEL)
 

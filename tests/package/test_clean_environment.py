@@ -15,8 +15,8 @@ from local.certificates import Certificates
 from local.stack import BlockingStack, Stack, StackOptions, running_stack
 from tests.package.clean_environment import CleanEnvironment
 from tests.package.conftest import PROJECT
-from tests.scenarios.outside import ENDED, Haste, wait_for
-from tests.scenarios.stacks import QUICK
+from tests.support.outside import ENDED, Haste, wait_for
+from tests.support.stacks import QUICK
 
 PROGRAM = str(Path(__file__).with_name("in_package.py"))
 TRIGGERS = {

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from local.batch import control
 from shared.kinds import Kind
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import INFERENCE
-from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import INFERENCE
+from tests.support.trainings import Trainings, at_most_one_each, pool, two_pools
 
 GROWING: dict[str, Any] = {"autoscale": {"max": 4, "interval_seconds": 300}}
 QUOTA = "AccountLowPriorityCoreQuotaReached"

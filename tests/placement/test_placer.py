@@ -14,8 +14,8 @@ from shared.pools.job_names import with_successors
 from shared.pools.placer import JobNames, LegacyNames, Placer, SharedNames, read_counts, read_pools
 from shared.pools.routing import Circumstances, route
 from shared.protocol.record import Placement
-from tests.batch.account import Account
-from tests.batch.passing_waits import PassingWaits
+from tests.support.batch_account import Account
+from tests.support.passing_waits import PassingWaits
 
 CANDIDATES = ("h100", "t4")
 WEEK_JOB = "contoso-training-h100-2026w02"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.batch.types import PoolCounts
 from shared.ledger.pool_notes import PoolNotes, QuickFailure
-from tests.placement.readings import NOON, counts
+from tests.support.pool_readings import NOON, counts
 
 EMPTY = PoolNotes()
 

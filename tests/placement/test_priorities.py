@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.kinds import Entity, Kind
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import PROJECT
-from tests.recovery.trainings import Trainings, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import PROJECT
+from tests.support.trainings import Trainings, pool
 
 
 @pytest.fixture(autouse=True)

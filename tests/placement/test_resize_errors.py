@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.batch.types import PoolCounts, PoolView
 from shared.pools.resize_errors import trouble
 from shared.pools.routing import Avoid, Decision, PoolReading, route
-from tests.placement.readings import NOON, around, counts, reading, view
+from tests.support.pool_readings import NOON, around, counts, reading, view
 
 BOTH = ("h100", "t4")
 FRESH_FOR = timedelta(minutes=30)

@@ -6,7 +6,7 @@ import pytest
 
 from shared.batch.types import PoolView
 from shared.pools.routing import Avoid, PoolReading, route
-from tests.placement.readings import around, counts, reading, view
+from tests.support.pool_readings import around, counts, reading, view
 
 BOTH = ("h100", "t4")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.pools.routing import Avoid, Circumstances, PoolReading, route
-from tests.placement.readings import NOON, around, counts, view
+from tests.support.pool_readings import NOON, around, counts, view
 
 POOLS = "abcd"
 CODES = ["AccountCoreQuotaReached", "AllocationFailed", "UnsupportedVMSize", "NobodyKnows", "ResizeStopped"]

@@ -20,10 +20,10 @@ from shared.protocol.record import State
 from shared.requests.own_message import CancelLater, Resume, to_text
 from shared.storage.queues import QueueReader, TakenMessage
 from shared.triggers import poison
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import MODEL, PROJECT, TRAINING
-from tests.protocol.story import Story
-from tests.protocol.test_adopting import JOB, TASK, Left
+from tests.support.hastes_task import JOB, TASK, Left
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import MODEL, PROJECT, TRAINING
+from tests.support.story import Story
 
 NAMES: dict[str, Kind | None] = {
     "train-queue": Kind.TRAINING,

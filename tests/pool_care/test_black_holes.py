@@ -12,9 +12,9 @@ from shared.kinds import Kind
 from shared.pools.readings import Readings
 from shared.triggers import timer
 from shared.worker import ManagedPools
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import INFERENCE
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import INFERENCE
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 PERMISSION_DENIED = 126
 

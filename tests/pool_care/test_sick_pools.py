@@ -14,8 +14,8 @@ from local.batch.iso8601 import parse_duration
 from shared.memory import Pace
 from shared.telemetry import operator
 from shared.worker import ManagedPools
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, pool, two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, pool, two_pools
 
 SLOW = {"max": 4, "interval_seconds": 300}
 

@@ -19,8 +19,8 @@ from shared.requests import accept
 from shared.requests.own_message import CancelLater, Resume, from_bytes
 from shared.triggers import timer
 from shared.triggers.messages import _advance as advance_gently
-from tests.protocol.small_world import INFERENCE, TRAINING, SmallWorld
-from tests.protocol.stepping import Actor, Stepped
+from tests.support.small_world import INFERENCE, TRAINING, SmallWorld
+from tests.support.stepping import Actor, Stepped
 
 _EXPECTED = (Conflict, Transient, JobOver)
 _MOST_ATTEMPTS = 6

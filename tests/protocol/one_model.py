@@ -17,10 +17,10 @@ from shared.protocol.record import Record, task_id
 from shared.requests.haste_records import HasteRecords
 from shared.triggers import messages, timer
 from shared.triggers.messages import QueueMessage
-from tests.handling.kept import KeptBlobs
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
-from tests.protocol.small_world import SmallWorld
+from tests.support import samples
+from tests.support.kept import KeptBlobs
+from tests.support.memory_blobs import MemoryBlobs
+from tests.support.small_world import SmallWorld
 
 TRAINING = Entity(Kind.TRAINING, samples.PROJECT_ID, samples.MODEL_ID)
 INFERENCE = Entity(Kind.INFERENCE, samples.PROJECT_ID, samples.MODEL_ID)

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from shared.batch.types import TaskBody
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import OUTPUT, TRAINING
-from tests.protocol.story import Story
-
-TASK = "trn-7e1a9c52-3d4b-4f80-b6a7-2c3d4e5f6a71"
-JOB = "haste-demo-pool"
+from tests.support.hastes_task import JOB, TASK, Left
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
 
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> PassingWaits:
     return PassingWaits.installed(monkeypatch)
-
-
-class Left(Story):
-    """A training that HASTE's own app has started, and its poll message."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        account = self.world.account
-        account.create_job(JOB, "h100", None, None)
-        account.create_task(JOB, body(TASK))
-        self.world.batch_world.tick()
-        self.world.save_record(TRAINING, status="InProgress", taskId=TASK, jobStatus="InProgress")
-        self.world.batch_world.advance(60)
-
-    def poll(self, message_id: str = "p1", task: str = TASK) -> None:
-        self.deliver(self.message(message_id, "InProgress", trainingJob={"jobId": JOB, "taskId": task}))
-
-
-def body(task: str, output: str = OUTPUT) -> TaskBody:
-    """A task whose results go to a container, as HASTE's own do."""
-    destination = {"container": {"containerUrl": output, "path": "results"}}
-    file = {"filePattern": "**/*", "destination": destination, "uploadOptions": {"uploadCondition": "taskcompletion"}}
-    return TaskBody(task, "work", "image", "", (), (file,), {}, timedelta(hours=1), "pool")
 
 
 def test_a_running_task_is_taken_over_and_nothing_is_started() -> None:

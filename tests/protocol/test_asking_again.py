@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import TWO_POOLS, Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
+from tests.support.story import TWO_POOLS, Story
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from shared.kinds import Kind
 from shared.ledger.port import Listing
 from shared.protocol.outcome import Result
 from shared.protocol.record import State, task_id
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import INFERENCE, SmallWorld
-from tests.protocol.story import TWO_POOLS, Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import INFERENCE, SmallWorld
+from tests.support.story import TWO_POOLS, Story
 
 
 @pytest.fixture(autouse=True)

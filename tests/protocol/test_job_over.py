@@ -9,9 +9,9 @@ import pytest
 
 from shared.pools.placer import Placer, SharedNames
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
-from tests.recovery.trainings import Trainings, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
+from tests.support.trainings import Trainings, pool
 
 NO_NODES: dict[str, Any] = {"pools": [{"id": "h100", "targetLowPriorityNodes": 0, "start_seconds": 0}]}
 

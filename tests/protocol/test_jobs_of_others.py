@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import Story
-from tests.protocol.test_adopting import JOB, TASK, body
-from tests.protocol.values import in_state
+from tests.support.hastes_task import JOB, TASK, body
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
+from tests.support.story import Story
+from tests.support.values import in_state
 
 THEIRS = "rival-training-h100-2026w02"
 THEIR_OUTPUT = "https://rivalstorage.blob.local/data"

@@ -8,9 +8,9 @@ import pytest
 
 from local.batch import Failure, RunEnd, control
 from shared.protocol.record import EndReason, State
-from tests.batch.calls import body
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import TWO_POOLS, Story
+from tests.support.batch_calls import body
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import TWO_POOLS, Story
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ import pytest
 from shared.errors import NeedsOperator, Transient
 from shared.identity import AppIdentity
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.identity.endpoint import ASSIGNED, UNKNOWN, answering, app_with_one_identity
-from tests.protocol.story import TWO_POOLS, Story
+from tests.support.identity_endpoint import ASSIGNED, UNKNOWN, answering, app_with_one_identity
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import TWO_POOLS, Story
 
 DENIED = {"status": 403, "code": "AuthenticationFailed"}
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from shared.protocol.record import State, task_id
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
-from tests.recovery.trainings import Trainings, entity
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
+from tests.support.trainings import Trainings, entity
 
 JOB_QUOTA = "ActiveJobAndScheduleQuotaReached"
 

@@ -11,8 +11,8 @@ import pytest
 from local.batch import control
 from shared.errors import NeedsOperator
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
 from tests.protocol.one_model import INFERENCE, TRAINING, OneModel
+from tests.support.passing_waits import PassingWaits
 
 TWO_POOLS: dict[str, Any] = {
     "pools": [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import TWO_POOLS, Story
-from tests.protocol.test_adopting import JOB, TASK, Left
 from tests.protocol.test_moving import preempt
+from tests.support.hastes_task import JOB, TASK, Left
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
+from tests.support.story import TWO_POOLS, Story
 
 
 @pytest.fixture(autouse=True)

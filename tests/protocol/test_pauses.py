@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from shared.protocol.record import Record, State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
 
 QUOTA = {"operation": "create_job", "status": 409, "code": "ActiveJobAndScheduleQuotaReached"}
 DENIED = {"operation": "create_job", "status": 403, "code": "AuthorizationPermissionMismatch"}

@@ -11,7 +11,7 @@ from shared.haste.workload import Shown
 from shared.kinds import Kind
 from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import Done, Record, State, task_id, task_ids
-from tests.protocol.values import at, cancelled, ended, in_state, placement, record, request
+from tests.support.values import at, cancelled, ended, in_state, placement, record, request
 
 
 def mine(n: int = 1) -> str:

@@ -13,7 +13,7 @@ from shared.protocol import table
 from shared.protocol.outcome import Result
 from shared.protocol.record import Done, EndReason, Record, Request, State
 from shared.protocol.table import Accept, Cancel, Do, Seen, Step, Verdict
-from tests.protocol.values import at, cancelled, ended, record, request
+from tests.support.values import at, cancelled, ended, record, request
 
 MOVE = Verdict(EndReason.MOVE, "lost its node")
 LATER = (request("m2", 10),)

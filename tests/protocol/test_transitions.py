@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shared.protocol import transitions
 from shared.protocol.outcome import Outcome, Result
 from shared.protocol.record import EndReason, NodeRun, Placement, Record, State, task_id
-from tests.protocol.values import ENTITY, at, placement, record, request
+from tests.support.values import ENTITY, at, placement, record, request
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs/architecture.md"
 _END = "[*]"

@@ -9,9 +9,9 @@ import pytest
 
 from shared.errors import NotThere
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import TRAINING_NAME, TWO_POOLS, Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import TRAINING
+from tests.support.story import TRAINING_NAME, TWO_POOLS, Story
 
 
 @pytest.fixture(autouse=True)

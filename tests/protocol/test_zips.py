@@ -10,13 +10,13 @@ import pytest
 from shared.errors import Transient
 from shared.kinds import Kind
 from shared.protocol.record import State, task_id
-from tests.batch.passing_waits import PassingWaits
 from tests.faults.tenant import begun
-from tests.haste import samples
-from tests.haste.results import INFERENCE_OUTPUT, inference_results
 from tests.protocol.one_model import INFERENCE, TRAINING, OneModel
-from tests.protocol.stepping import Stepped
-from tests.protocol.story import Story
+from tests.support import samples
+from tests.support.haste_results import INFERENCE_OUTPUT, inference_results
+from tests.support.passing_waits import PassingWaits
+from tests.support.stepping import Stepped
+from tests.support.story import Story
 
 TASK = task_id(Kind.TRAINING, "m1", 1)
 ARTIFACTS = f"{samples.FOLDER}/artifacts_model_{samples.MODEL_ID}.json"

@@ -10,9 +10,9 @@ from local.batch import control
 from shared.pools.readings import Readings
 from shared.protocol.record import State
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.test_adopting import Left
-from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
+from tests.support.hastes_task import Left
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool, two_pools
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from shared.pools import readings
-from tests.protocol.story import Story
+from tests.support.story import Story
 
 
 def test_nodes_that_may_not_be_listed_are_told_and_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from shared.kinds import Entity, Kind
 from shared.pools.placer import Placer, SharedNames
 from shared.protocol.record import State
 from shared.worker import ManagedPools
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import PROJECT
-from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import PROJECT
+from tests.support.trainings import Trainings, at_most_one_each, pool, two_pools
 
 #: After this a job that took tasks is looked at before it takes another one.
 _LOOKED_AT_AGAIN = timedelta(minutes=11)

@@ -10,9 +10,9 @@ import pytest
 from local.batch import control
 from shared.kinds import Kind
 from shared.settings.lifetimes import sas_expiry
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import NoCredentials
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import NoCredentials
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 WAIT, RUN = timedelta(hours=1), timedelta(hours=48)
 

@@ -18,7 +18,7 @@ from shared.pools.routing import Decision
 from shared.protocol import transitions
 from shared.protocol.record import EndReason, Loss, NodeRun, Record, State
 from shared.protocol.table import Seen
-from tests.protocol.values import at, placement, record
+from tests.support.values import at, placement, record
 
 POLICY = Policy(
     most_losses_per_pool=3,

@@ -12,9 +12,9 @@ from shared.batch.types import TaskView
 from shared.pools import recovery
 from shared.protocol.record import NodeRun, Placement, Record, Request, State
 from shared.protocol.table import Seen
-from tests.batch.account import Account
-from tests.protocol.values import ENTITY
 from tests.recovery.test_losses import POLICY
+from tests.support.batch_account import Account
+from tests.support.values import ENTITY
 
 ONE_POOL = [{"id": "h100", "targetLowPriorityNodes": 1, "start_seconds": 0, "return_after_seconds": None}]
 

@@ -15,8 +15,8 @@ from shared.pools import recovery
 from shared.pools.routing import Decision
 from shared.protocol.record import EndReason, Loss, Placement, Record, State
 from shared.settings.lifetimes import MARGIN, sas_expiry
-from tests.protocol.values import NOON, at, placement, record
 from tests.recovery.test_losses import FREE, FULL, GROWS, POLICY
+from tests.support.values import NOON, at, placement, record
 
 NOWHERE = Decision(None, "every candidate pool is at its quota")
 FIFTEEN = 15 * 60

@@ -13,9 +13,9 @@ from local.batch.config import PoolConfig
 from local.batch.pool_life import add_configured_pool
 from shared.kinds import Kind
 from shared.protocol.record import EndReason, State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import NoCredentials
-from tests.recovery.trainings import Trainings, at_most_one_each, pool, two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import NoCredentials
+from tests.support.trainings import Trainings, at_most_one_each, pool, two_pools
 
 QUARTER = timedelta(minutes=15)
 

@@ -10,9 +10,9 @@ import pytest
 from local.batch import control
 from shared.pools import recovery
 from shared.protocol.record import Loss, NodeRun, State
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.values import NOON, record
-from tests.recovery.trainings import two_pools
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import two_pools
+from tests.support.values import NOON, record
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from azure.core.exceptions import (
 )
 
 from shared.retry import MAX_WAIT_SECONDS, TOTAL_SECONDS, Fault, classify, patiently, status_and_code
-from tests.batch.passing_waits import PassingWaits
+from tests.support.passing_waits import PassingWaits
 
 CODES: dict[Fault, list[tuple[int | None, str | None]]] = {
     Fault.PERMANENT: [

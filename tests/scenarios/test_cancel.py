@@ -11,8 +11,8 @@ from local.certificates import Certificates
 from local.stack import Stack, running_stack
 from local.stack.settings import TRAINING_IMAGE
 from local.stack.world import default_world
-from tests.scenarios.outside import BatchAccount, Haste, Model, wait_for
-from tests.scenarios.stacks import options, training_image
+from tests.support.outside import BatchAccount, Haste, Model, wait_for
+from tests.support.stacks import options, training_image
 
 TENANTS = ("tenanta", "tenantb")
 #: Longer than the test: no training ends by itself.

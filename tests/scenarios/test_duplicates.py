@@ -15,9 +15,9 @@ from local.batch.iso8601 import parse_time
 from local.certificates import Certificates
 from local.stack import BlockingStack, running_stack
 from local.stack.settings import QUEUES
-from tests.scenarios.gate import Gate, Matching
-from tests.scenarios.outside import BatchAccount, Haste, most_live, wait_for
-from tests.scenarios.stacks import options
+from tests.support.gate import Gate, Matching
+from tests.support.outside import BatchAccount, Haste, most_live, wait_for
+from tests.support.stacks import options
 
 TENANT = "tenanta"
 #: A message comes again while its task still runs, and at most five times before it counts as poison.

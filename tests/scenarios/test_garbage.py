@@ -16,8 +16,8 @@ from local.certificates import Certificates
 from local.producer import names
 from local.stack import running_stack
 from local.stack.settings import QUEUES, WORKER_QUEUE
-from tests.scenarios.outside import WORKER_QUEUES, BatchAccount, Haste, Layer, wait_for
-from tests.scenarios.stacks import options
+from tests.support.outside import WORKER_QUEUES, BatchAccount, Haste, Layer, wait_for
+from tests.support.stacks import options
 
 IMAGE, TRAIN, INFERENCE = (QUEUES[f"{name}_QUEUE_NAME"] for name in ("IMAGE", "TRAIN", "INFERENCE"))
 PROJECT = "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34"

@@ -18,8 +18,8 @@ from local.stack import Stack, running_stack
 from local.stack.settings import IMAGERYPREP_IMAGE, QUEUES, TRAINING_IMAGE
 from local.stack.world import default_world
 from tests.scenarios.haste_differences import DIFFERENCES, Body, Difference
-from tests.scenarios.outside import BatchAccount, Haste, wait_for
-from tests.scenarios.stacks import APP_FOLDER, options
+from tests.support.outside import BatchAccount, Haste, wait_for
+from tests.support.stacks import APP_FOLDER, options
 
 SAMPLES = APP_FOLDER / "tests" / "haste_samples"
 SAMPLE_ACCOUNT = "http://127.0.0.1:10000/devstoreaccount1"

@@ -12,8 +12,8 @@ import pytest
 
 from local.certificates import Certificates
 from local.stack import Stack, running_stack
-from tests.scenarios.outside import BatchAccount, Haste, wait_for
-from tests.scenarios.stacks import options
+from tests.support.outside import BatchAccount, Haste, wait_for
+from tests.support.stacks import options
 
 #: What goes wrong with the answer to adding a task, by tenant.
 TASKS: Mapping[str, dict[str, Any]] = {

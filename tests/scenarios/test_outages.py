@@ -13,9 +13,9 @@ import pytest
 
 from local.certificates import Certificates
 from local.stack import running_stack
-from tests.scenarios.gate import Door, Gate, Matching
-from tests.scenarios.outside import BatchAccount, Haste, Layer, wait_for
-from tests.scenarios.stacks import options
+from tests.support.gate import Door, Gate, Matching
+from tests.support.outside import BatchAccount, Haste, Layer, wait_for
+from tests.support.stacks import options
 
 OUTAGE_SECONDS = 60.0
 BUSY_SECONDS = 90.0

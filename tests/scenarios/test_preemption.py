@@ -16,9 +16,9 @@ import pytest
 from local.certificates import Certificates
 from local.stack import Stack, running_stack
 from local.stack.world import default_world
-from tests.scenarios.gate import Gate, Matching
-from tests.scenarios.outside import BatchAccount, Haste, most_live, wait_for
-from tests.scenarios.stacks import options, training_image
+from tests.support.gate import Gate, Matching
+from tests.support.outside import BatchAccount, Haste, most_live, wait_for
+from tests.support.stacks import options, training_image
 
 TASK_SECONDS = 8.0
 NODE_IS_BACK_AFTER_SECONDS = 5.0

@@ -14,9 +14,9 @@ import pytest
 
 from local.certificates import Certificates
 from local.stack import BlockingStack, running_stack
-from tests.scenarios.gate import Door, Gate, Hold, Matching
-from tests.scenarios.outside import BatchAccount, Haste, Layer, Model, most_live, wait_for
-from tests.scenarios.stacks import options
+from tests.support.gate import Door, Gate, Hold, Matching
+from tests.support.outside import BatchAccount, Haste, Layer, Model, most_live, wait_for
+from tests.support.stacks import options
 
 LAYER_SAVED = r"/data/[0-9a-f]{64}/imagelayer_"
 

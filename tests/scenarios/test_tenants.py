@@ -13,8 +13,8 @@ from local.certificates import Certificates
 from local.producer import names
 from local.stack import Stack, running_stack
 from local.stack.settings import CONTAINER
-from tests.scenarios.outside import BatchAccount, Haste, wait_for
-from tests.scenarios.stacks import options
+from tests.support.outside import BatchAccount, Haste, wait_for
+from tests.support.stacks import options
 
 A, B = "tenanta", "tenantb"
 SIGNED = re.compile(r'https://[^"\s]+[?&]sig=[^"\s]+')

@@ -11,8 +11,8 @@ import pytest
 from shared.haste.visibility import Written
 from shared.haste.workload import Change
 from shared.protocol.record import Record
-from tests.protocol.small_world import TRAINING
-from tests.protocol.story import TRAINING_NAME, Story
+from tests.support.small_world import TRAINING
+from tests.support.story import TRAINING_NAME, Story
 
 
 class Counted:

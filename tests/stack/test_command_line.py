@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.waiting import DEADLINE_SECONDS, processes_naming, until
+from tests.support.waiting import DEADLINE_SECONDS, processes_naming, until
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 

@@ -20,7 +20,7 @@ from local.certificates import Certificates
 from local.stack import BlockingStack, Stack, StackError, StackOptions, running_stack
 from local.stack.reaper import marked_pids
 from local.stack.settings import QUEUES
-from tests.stack.waiting import processes_naming, until
+from tests.support.waiting import processes_naming, until
 
 TENANTS = ("tenanta", "tenantb")
 QUEUE = QUEUES["TRAIN_QUEUE_NAME"]

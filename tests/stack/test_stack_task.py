@@ -36,7 +36,7 @@ from local.certificates import Certificates
 from local.stack import Stack, StackOptions, running_stack
 from local.stack.settings import IMAGERYPREP_IMAGE, TRAINING_IMAGE
 from local.stack.world import default_world
-from tests.stack.waiting import until
+from tests.support.waiting import until
 
 NOW = datetime.now(UTC)
 # What the stand-in images rely on: their interpreter, its packages, and trust in the stack's storage.

@@ -15,7 +15,7 @@ import pytest
 from local.stack.environment import child_environment
 from local.stack.reaper import marked_pids
 from local.stack.supervisor import Child, StackError, Supervisor
-from tests.stack.waiting import DEADLINE_SECONDS, until
+from tests.support.waiting import DEADLINE_SECONDS, until
 
 WAITS = "import time; print('ready', flush=True); time.sleep(600)"
 IGNORES_SIGTERM = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITS}"

@@ -8,10 +8,10 @@ import pytest
 
 from shared.haste.training import Training
 from shared.protocol.outcome import Outcome, Result
-from tests.haste import event_samples, samples
-from tests.haste.event_samples import FILES, LongFile
-from tests.haste.results import TRAINING_OUTPUT
 from tests.storage.conftest import Tenant
+from tests.support import event_samples, samples
+from tests.support.event_samples import FILES, LongFile
+from tests.support.haste_results import TRAINING_OUTPUT
 
 RUN = samples.training_run()
 COMPLETED = Outcome(Result.COMPLETED, "Training job completed successfully", samples.at("10:01:00"))

@@ -30,9 +30,9 @@ from shared.storage.delegation import Delegation
 from shared.storage.failures import StorageAccessDenied, StorageFailed
 from shared.storage.queues import QueueReader, WorkerQueue
 from shared.storage.reading_urls import ReadingUrls
-from tests.identity.endpoint import UNKNOWN, app_with_one_identity
 from tests.storage.conftest import Clock, settings_for
 from tests.storage.stub_service import answering
+from tests.support.identity_endpoint import UNKNOWN, app_with_one_identity
 
 HOUR = timedelta(hours=1)
 

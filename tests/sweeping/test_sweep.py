@@ -11,10 +11,10 @@ from shared.housekeeping.sweep import sweep
 from shared.kinds import Kind
 from shared.pools.readings import Readings
 from shared.protocol.record import State, task_id
-from tests.batch.calls import body
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
-from tests.protocol.values import in_state
+from tests.support.batch_calls import body
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
+from tests.support.values import in_state
 
 ORPHAN = task_id(Kind.TRAINING, "nobody-knows", 1)
 SECOND = task_id(Kind.TRAINING, "nobody-knows", 2)

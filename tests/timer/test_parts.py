@@ -20,10 +20,10 @@ from shared.storage.blob_container import BlobContainer, Version
 from shared.storage.lease import BlobLease
 from shared.storage.queues import QueueReader
 from shared.triggers.timer import Timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
-from tests.recovery.trainings import Trainings, pool
 from tests.settings.test_settings import SHARED
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
+from tests.support.trainings import Trainings, pool
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from shared.kinds import Entity
 from shared.storage.lease import LEASE_SECONDS
 from shared.triggers import messages, timer
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 LEASE, POISON_LOOKS, LEDGER_LIST = "Storage lease blob", "Storage take messages", "Storage list blobs"
 

@@ -12,8 +12,8 @@ from local.batch.config import PoolConfig
 from local.batch.pool_life import add_configured_pool
 from shared.protocol.record import State
 from shared.worker import ManagedPools
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 TARGETS = ManagedPools(dedicated_nodes=1, low_priority_nodes=2)
 

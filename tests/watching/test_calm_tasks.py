@@ -9,8 +9,8 @@ import pytest
 from local.batch import control
 from shared.memory import FileNames, Pace
 from shared.requests.node_files import NodeFiles
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, pool
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,11 @@ from shared.protocol.record import Request, State
 from shared.requests.accept import accept
 from shared.requests.turns import free_turns, in_turn
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import PROJECT, TRAINING
-from tests.protocol.test_adopting import JOB, TASK, Left
-from tests.protocol.values import record
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.hastes_task import JOB, TASK, Left
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import PROJECT, TRAINING
+from tests.support.trainings import Trainings, at_most_one_each, pool
+from tests.support.values import record
 from tests.watching.test_cut_short import short_tick
 from tests.watching.test_order import one
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from shared.memory import Turn
 from shared.pools.readings import Readings
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.story import Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.story import Story
 from tests.watching.test_order import one
 from tests.watching.test_tick import finish_all, run_tick, statuses, trainings
 

@@ -7,10 +7,10 @@ import pytest
 from local.batch import control
 from shared.kinds import Kind
 from shared.protocol.record import State
-from tests.batch.passing_waits import PassingWaits
 from tests.placement.test_choosing import QUOTA, growing, resize_failed
-from tests.protocol.small_world import INFERENCE
-from tests.recovery.trainings import Trainings, at_most_one_each
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import INFERENCE
+from tests.support.trainings import Trainings, at_most_one_each
 
 JOB_QUOTA = "ActiveJobAndScheduleQuotaReached"
 

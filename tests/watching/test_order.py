@@ -14,7 +14,7 @@ from shared.ledger.port import LiveSummary
 from shared.protocol.record import State
 from shared.requests.turns import in_order
 from tests.placement.test_choosing import QUOTA, growing, resize_failed
-from tests.protocol.values import NOON, at
+from tests.support.values import NOON, at
 
 DUE, LATER = -1.0, 600.0
 

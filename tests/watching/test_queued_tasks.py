@@ -13,8 +13,8 @@ from shared.pools.readings import Readings
 from shared.protocol.record import EndReason, Loss
 from shared.requests import driver, queued_tasks
 from shared.worker import Worker
-from tests.batch.passing_waits import PassingWaits
-from tests.recovery.trainings import Trainings, at_most_one_each, pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import Trainings, at_most_one_each, pool
 
 QUEUED = [str(n) for n in range(30)]
 

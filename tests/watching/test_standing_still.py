@@ -19,10 +19,10 @@ from shared.storage.queues import TakenMessage
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
 from shared.triggers.poison import empty
-from tests.batch.calls import body
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.values import at
-from tests.recovery.trainings import pool
+from tests.support.batch_calls import body
+from tests.support.passing_waits import PassingWaits
+from tests.support.trainings import pool
+from tests.support.values import at
 from tests.sweeping.test_sweep import ORPHAN
 from tests.timer.test_runs import shown
 

@@ -15,9 +15,9 @@ from shared.pools.readings import Readings
 from shared.protocol.record import State
 from shared.requests.own_message import Resume, from_bytes
 from shared.triggers import timer
-from tests.batch.passing_waits import PassingWaits
-from tests.protocol.small_world import PROJECT, TRAINING
-from tests.protocol.story import Story
+from tests.support.passing_waits import PassingWaits
+from tests.support.small_world import PROJECT, TRAINING
+from tests.support.story import Story
 
 MANY: dict[str, Any] = {"pools": [{"id": "h100", "targetLowPriorityNodes": 10, "start_seconds": 0}]}
 

@@ -17,9 +17,9 @@ from shared.haste.training import Training
 from shared.kinds import Entity, Kind
 from shared.triggers import messages
 from shared.triggers.messages import QueueMessage
-from tests.batch.passing_waits import PassingWaits
-from tests.haste.rasters import geotiff
-from tests.recovery.trainings import pool
+from tests.support.passing_waits import PassingWaits
+from tests.support.rasters import geotiff
+from tests.support.trainings import pool
 
 HUGE = 10**400
 LOCAL_GRID = geotiff((0, 0, 1, 1), 'LOCAL_CS["local grid",UNIT["metre",1]]')

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.batch.client import AzureBatch
 from shared.batch.types import TaskBody
-from tests.batch.account import Account
+from tests.support.batch_account import Account
 
 
 def body(task_id: str = "trn-1", **fields: Any) -> TaskBody:

@@ -13,8 +13,8 @@ from shared.pools.readings import Readings
 from shared.protocol.record import Record, State, task_id
 from shared.triggers import messages, timer
 from shared.triggers.messages import QueueMessage
-from tests.handling.kept import KeptBlobs
-from tests.protocol.small_world import MODEL, PROJECT, TRAINING, SmallWorld
+from tests.support.kept import KeptBlobs
+from tests.support.small_world import MODEL, PROJECT, TRAINING, SmallWorld
 
 TWO_POOLS: dict[str, Any] = {
     "pools": [

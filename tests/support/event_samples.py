@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from local.images.training.app.event_file import record, scalar_event, version_event
-from tests.haste import samples
+from tests.support import samples
 
 FILES = ("events.out.tfevents.five-epochs", "events.out.tfevents.warm-three-epochs")
 #: (tag, wall time, step, value)

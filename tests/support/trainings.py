@@ -8,8 +8,8 @@ from typing import Any
 
 from shared.kinds import Entity, Kind
 from shared.protocol.record import Record, State, task_id
-from tests.protocol.small_world import PROJECT
-from tests.protocol.story import Story
+from tests.support.small_world import PROJECT
+from tests.support.story import Story
 
 
 class Trainings(Story):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.haste import samples
-from tests.haste.memory_blobs import MemoryBlobs
-from tests.haste.rasters import geotiff
+from tests.support import samples
+from tests.support.memory_blobs import MemoryBlobs
+from tests.support.rasters import geotiff
 
 IMAGERY_OUTPUT = f"{samples.FOLDER}/{samples.IMAGERY_TASK}"
 TRAINING_OUTPUT = f"{samples.FOLDER}/{samples.TRAINING_TASK}"

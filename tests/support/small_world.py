@@ -29,8 +29,8 @@ from shared.protocol.outcome import Outcome, Result, Run, TaskEnd
 from shared.requests.haste_records import HasteRecords
 from shared.service_clock import ServiceClock
 from shared.worker import Worker
-from tests.ledger.memory_ledger import MemoryLedger
-from tests.ledger.memory_notes import MemoryNotes
+from tests.support.memory_ledger import MemoryLedger
+from tests.support.memory_notes import MemoryNotes
 
 PROJECT = "9f3c2b7e-41d0-4c55-8a6e-0b7d5e1f2a34"
 MODEL = "4821"

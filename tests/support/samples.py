@@ -10,7 +10,7 @@ from typing import Any
 from shared.batch.task_spec import OutputFile, ResourceFile, TaskSpec
 from shared.kinds import Entity, Kind
 from shared.protocol.outcome import Run
-from tests.haste.memory_blobs import MemoryBlobs
+from tests.support.memory_blobs import MemoryBlobs
 
 _FOLDER = Path(__file__).parents[1] / "haste_samples"
 
