@@ -20,6 +20,7 @@ _SERVICES = {"azurite", "supervisor", "identity_endpoint", "storage_account"}
 
 #: Beginnings of test ids below tests/. The longest that fits counts, before any fixture.
 PLACES = {
+    "architecture/test_kinds.py": "scenario",
     "batch_conformance/": "contract",
     "batch_conformance/test_fidelity_table.py::test_a_test_that_is_named_exists": "unit",
     "batch_contract/": "contract",
