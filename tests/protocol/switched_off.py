@@ -116,6 +116,6 @@ RULES: dict[str, tuple[Switch, int]] = {
     "never delete": (terminate_never_delete, 0),
     "order": (order_of_requests, 0),
     "cancel entry": (cancel_entry_first, 0),
-    "guard": (guard_haste, 100),
+    "guard": (guard_haste, 1250),
     "reassert": (reassert_the_end, 0),
 }
