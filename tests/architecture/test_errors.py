@@ -11,12 +11,13 @@ import shared
 from shared import errors
 from shared.errors import WorkerError
 
+# here, because the SDKs try to open a port when they are imported first
+for module in pkgutil.walk_packages(shared.__path__, "shared."):
+    importlib.import_module(module.name)
 _BRANCH = re.compile(r"^((?:[| ]   )*)(?:[|`]-- )(\w+)", re.MULTILINE)
 
 
 def test_the_tree_that_is_drawn_is_the_tree_of_the_classes() -> None:
-    for module in pkgutil.walk_packages(shared.__path__, "shared."):
-        importlib.import_module(module.name)
     assert sorted(_drawn(str(errors.__doc__))) == sorted(_classes(WorkerError))
 
 
