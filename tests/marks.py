@@ -5,6 +5,7 @@ What is named nowhere below is a unit test, and `UnitGuard` holds it to that.
 
 from __future__ import annotations
 
+import importlib
 import platform
 import sys
 from collections.abc import Collection, Iterator
@@ -83,6 +84,7 @@ class UnitGuard:
         self.tried: list[str] = []
         self._is_on = False
         platform.platform()  # starts `uname` the first time, for the Azure SDKs' user agent
+        importlib.import_module("urllib3.util.connection")  # looks whether it can open a port, the first time
         sys.addaudithook(self._hear)
 
     @contextmanager
