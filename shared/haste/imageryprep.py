@@ -72,21 +72,20 @@ class Imageryprep:
 
     def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:
         """The config goes into two blobs: HASTE's, as HASTE writes it, and the task's own with fresh credentials."""
-        assert run.task_id is not None
         project_id, layer_id = run.entity.project_id, run.entity.entity_id
         config = self._config(run.entity)
         file_name = f"imageryprep_config_{layer_id}.yaml"
         # JSON in spite of the name: the container reads this file with a JSON parser
         self._blobs.write(paths.shared_input(project_id, file_name), records.dump(config))
         own_config = records.dump(_resigned(config, resign))
-        config_file = task_spec.write_input(self._blobs, project_id, run.task_id, file_name, own_config)
+        config_file = task_spec.write_input(self._blobs, project_id, run.own_task_id, file_name, own_config)
         directory = WORKING_DIRECTORY
         return TaskSpec(
             command_line=f'"mkdir -p {directory} && cd {directory}'
             f' && prepare-imagery --config {directory}/{config_file.file_path}"',
             image_name=self._image_name,
             resource_files=(config_file,),
-            output_files=task_spec.output_files(project_id, run.task_id, "outputs/*.*", logs=True),
+            output_files=task_spec.output_files(project_id, run.own_task_id, "outputs/*.*", logs=True),
         )
 
     def submitted(self, run: Run, at: datetime) -> Change:
@@ -176,8 +175,7 @@ class Imageryprep:
 
     def _fault(self, run: Run) -> str | None:
         """Why a task that succeeded has no usable result; None if it has."""
-        assert run.task_id is not None
-        manifest = read_manifest(self._blobs, run.entity, run.task_id)
+        manifest = read_manifest(self._blobs, run.entity, run.own_task_id)
         if manifest is None:
             return "Image preprocessing failed: it left no usable list of its results."
         if not self._has_imagery(run, manifest):
@@ -196,11 +194,10 @@ class Imageryprep:
 
     def _results(self, run: Run, outcome: Outcome) -> JsonObject:
         """Fields that follow from the manifest, and from the label project after success."""
-        assert run.task_id is not None
         if outcome.result is Result.CANCELLED:
             return {}
-        manifest = read_manifest(self._blobs, run.entity, run.task_id)
-        fields = layer_fields(self._blobs, run.entity, run.task_id, manifest) if manifest else {}
+        manifest = read_manifest(self._blobs, run.entity, run.own_task_id)
+        fields = layer_fields(self._blobs, run.entity, run.own_task_id, manifest) if manifest else {}
         if outcome.result is Result.FAILED:
             return {**fields, "labelsUrl": None}
         corners = outline(self._blobs, self._result(run, manifest.post_event_processed)) if manifest else None
@@ -224,8 +221,7 @@ class Imageryprep:
         return {**fields, "labelProjectId": label_project_id, "labelsUrl": labels_url}
 
     def _result(self, run: Run, file_name: str) -> str:
-        assert run.task_id is not None
-        return f"{paths.task_folder(run.entity.project_id, run.task_id)}/{file_name}"
+        return f"{paths.task_folder(run.entity.project_id, run.own_task_id)}/{file_name}"
 
     def _log_entries(self, run: Run) -> list[str]:
         return container_log.entries(self._blobs.read(self._result(run, _LOG)), complete=True, continuations=True)

@@ -74,7 +74,6 @@ class Inference:
 
     def prepare(self, run: Run, resign: Callable[[str], str]) -> TaskSpec:  # noqa: ARG002 (no URL in this file)
         """The config goes into two blobs: HASTE's, shared with the training, and the task's own."""
-        assert run.task_id is not None
         inputs = inference_inputs(self._blobs, run.entity)
         prefix = experiment_config.gpkg_prefix(inputs.model_name or f"model_{run.entity.entity_id}")
         config = experiment_config.inference_config(inputs.trained, inputs.checkpoint.file_path, prefix)
@@ -82,13 +81,13 @@ class Inference:
         file_name = config_file_name(run.entity)
         self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
         config_file = task_spec.write_input(
-            self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content
+            self._blobs, run.entity.project_id, run.own_task_id, f"inputs/{file_name}", content
         )
         return TaskSpec(
             command_line=task_spec.workflow_command(config_file.file_path, "inference"),
             image_name=self._image_name,
             resource_files=(*inputs.imagery.files, inputs.footprints, inputs.checkpoint, config_file),
-            output_files=task_spec.output_files(run.entity.project_id, run.task_id, "inference/**/*", logs=True),
+            output_files=task_spec.output_files(run.entity.project_id, run.own_task_id, "inference/**/*", logs=True),
             environment={"GDAL_TRANSLATE_PARAMS": self._gdal_translate_params},
         )
 
@@ -178,15 +177,14 @@ class Inference:
         """Blob names of visualizer and predictions by the config that the task was given; the name of the model may
         have changed since. A task that HASTE's own app has started has no config of its own.
         """
-        assert run.task_id is not None
         project_id, file_name = run.entity.project_id, config_file_name(run.entity)
-        config = self._config(paths.task_input(project_id, run.task_id, file_name))
+        config = self._config(paths.task_input(project_id, run.own_task_id, file_name))
         config = config or self._config(paths.shared_input(project_id, file_name)) or {}
         mosaic = records.text(records.child(config, "imagery") or {}, "raw_fn").rpartition("/")[2].removesuffix(".tif")
         prefix = records.text(records.child(config, "inference") or {}, "predictions_gpkg_fileprefix")
         if not mosaic or not prefix or "/" in prefix:
             return None
-        folder = paths.task_folder(project_id, run.task_id)
+        folder = paths.task_folder(project_id, run.own_task_id)
         return f"{folder}/{mosaic}_visualizer.tif", f"{folder}/{prefix}.gpkg"
 
     def _config(self, name: str) -> JsonObject | None:

@@ -37,6 +37,13 @@ class HasteMessage:
     job_id: str | None = None
     task_id: str | None = None
 
+    @property
+    def polled(self) -> tuple[str, str]:
+        """Batch job and task that a POLL is about. Raises ValueError for any other message."""
+        if self.job_id is None or self.task_id is None:
+            raise ValueError("the message names no task")
+        return self.job_id, self.task_id
+
 
 class _Shape(BaseModel):
     """Every field may be missing, unknown ones are ignored, and numbers are taken for text, as HASTE does."""

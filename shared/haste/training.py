@@ -89,7 +89,6 @@ class Training:
 
         HASTE's labels are read by nobody: isolated, they wait for the end, and a submission costs a call less.
         """
-        assert run.task_id is not None
         inputs = training_inputs(self._blobs, run.entity)
         model_id = run.entity.entity_id
         content = records.dump(labels.geojson(inputs.label_project))
@@ -110,7 +109,7 @@ class Training:
             command_line=task_spec.workflow_command(config_file.file_path, "training"),
             image_name=self._image_name,
             resource_files=(labels_file, *inputs.imagery.files, *weights, config_file),
-            output_files=task_spec.output_files(run.entity.project_id, run.task_id, "**/*", logs=False),
+            output_files=task_spec.output_files(run.entity.project_id, run.own_task_id, "**/*", logs=False),
         )
 
     def submitted(self, run: Run, at: datetime) -> Change:
@@ -231,10 +230,11 @@ class Training:
 
     def _write(self, run: Run, file_name: str, content: bytes, *, for_haste: bool) -> ResourceFile:
         """Write the task's copy, and HASTE's own blob if `for_haste`."""
-        assert run.task_id is not None
         if for_haste:
             self._blobs.write(paths.shared_input(run.entity.project_id, file_name), content)
-        return task_spec.write_input(self._blobs, run.entity.project_id, run.task_id, f"inputs/{file_name}", content)
+        return task_spec.write_input(
+            self._blobs, run.entity.project_id, run.own_task_id, f"inputs/{file_name}", content
+        )
 
     def _left_outputs(self, run: Run) -> bool:
         """The task has run and left something: more than `inputs/`, which is there before it starts."""
@@ -253,9 +253,8 @@ class Training:
         """From the newest event file, which keeps its name when it is uploaded."""
         if not event_files:
             return None
-        assert run.task_id is not None
         path = max(event_files, key=_file_name)
-        return self._event_files.history(run.task_id, _file_name(path), partial(read, path), look)
+        return self._event_files.history(run.own_task_id, _file_name(path), partial(read, path), look)
 
     def _errors(self, run: Run) -> list[str]:
         """The lines of the uploaded log that say what went wrong; the container writes only harmless ones there."""
@@ -269,8 +268,7 @@ def _file_name(path: str) -> str:
 
 
 def _output_path(run: Run) -> str:
-    assert run.task_id is not None
-    return paths.task_folder(run.entity.project_id, run.task_id)
+    return paths.task_folder(run.entity.project_id, run.own_task_id)
 
 
 def _checkpoint_path(run: Run) -> str:

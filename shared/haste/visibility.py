@@ -50,8 +50,7 @@ def end_to_show(record: Record | None, done: Iterable[Done]) -> End | None:
     if not candidates:
         return None
     newest = max(candidates, key=lambda entry: entry.order)
-    assert newest.outcome is not None
-    assert newest.run is not None
+    outcome, run = newest.shown
     own = _ids(newest)
     known = {*own, *newest.held_task_ids}
     older = [*ends, as_done(record)] if record is not None else ends
@@ -60,7 +59,7 @@ def end_to_show(record: Record | None, done: Iterable[Done]) -> End | None:
             known.update(_ids(entry))
     is_mine = record is not None and newest.entry_id == record.request.request_id
     gone = newest.haste_record_gone
-    return End(newest.entry_id, newest.outcome, newest.run, own, frozenset(known), is_mine, gone)
+    return End(newest.entry_id, outcome, run, own, frozenset(known), is_mine, gone)
 
 
 def may_show_end(end: End, shown: Shown) -> bool:

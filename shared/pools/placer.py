@@ -121,7 +121,8 @@ class Placer:
         A job of an `earlier` attempt that somebody has deleted is not made again, nor is one that is `gone` for another
         request: a create that is still under way would find it.
         """
-        assert decision.pool_id is not None
+        if decision.pool_id is None:
+            raise ValueError(f"a decision to wait is no place: {decision.why}")
         named = self._names.job_id(kind, decision.pool_id, at)
         job_id = self._seen_lately(named, decision.pool_id, at)
         used = {placement.job_id for placement in earlier}

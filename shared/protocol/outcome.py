@@ -41,6 +41,13 @@ class Run:
     task_id: str | None = None
     placed_at: datetime | None = None
 
+    @property
+    def own_task_id(self) -> str:
+        """Id of its task. Raises ValueError if none was ever placed."""
+        if self.task_id is None:
+            raise ValueError(f"the run {self.request_id} has no task")
+        return self.task_id
+
 
 @dataclass(frozen=True)
 class TaskEnd:

@@ -259,6 +259,13 @@ class Done:
         return other_id in self.held_task_ids and other_id != self.entry_id
 
     @property
+    def shown(self) -> tuple[Outcome, Run]:
+        """The end that is shown, and the run it is of. Raises ValueError if nothing is."""
+        if self.outcome is None or self.run is None or not self.shows:
+            raise ValueError(f"{self.entry_id} shows no end")
+        return self.outcome, self.run
+
+    @property
     def shows(self) -> bool:
         """This end is shown in HASTE's record (a superseded request shows nothing)."""
         return self.outcome is not None and self.outcome.result is not Result.SUPERSEDED

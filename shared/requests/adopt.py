@@ -30,9 +30,7 @@ def adopt(worker: Worker, parsed: HasteMessage, message_id: str, asked: datetime
     The record to go on with, or None if there is nothing more to do. Raises Conflict; InvalidMessage if the task is
     another tenant's.
     """
-    task_id, job_id = parsed.task_id, parsed.job_id
-    assert task_id is not None
-    assert job_id is not None
+    job_id, task_id = parsed.polled
     version = worker.ledger.read(parsed.entity.key)
     record = version.record if version else None
     done = () if record is not None and _is_own_of(record, task_id) else worker.ledger.done(parsed.entity)
