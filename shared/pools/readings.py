@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
 
 import structlog
 
@@ -14,14 +13,12 @@ from shared.ledger.pool_notes import PoolNotes
 from shared.ledger.port import Listing, LiveSummary
 from shared.pools import recovery
 from shared.pools.placer import read_counts, read_pools
-from shared.pools.routing import PoolReading
+from shared.pools.routing import PoolReading, takes_a_slot
 from shared.protocol.record import LIVE_STATES, State
 from shared.worker import Worker
 
 log = structlog.get_logger(__name__)
 
-#: A task that has run for so long is in the node counts.
-_COUNTS_LAG = timedelta(seconds=10)
 #: A handler that lists nothing asks for so many tasks one by one, to learn whether they take a slot still.
 _MOST_LOOKED_UP = 5
 #: If more tasks than this have left a job's list of live ones at once, the whole job is listed instead.
@@ -204,14 +201,9 @@ class Readings:
                 return True  # that it takes a slot changes nothing, or must be assumed
             self._looked_up += 1
         try:
-            return self._takes_a_slot(self.listed(one.job_id, one.task_id))
+            return takes_a_slot(self.listed(one.job_id, one.task_id), self._worker.batch_now())
         except WorkerError:
             return True
-
-    def _takes_a_slot(self, task: TaskView | None) -> bool:
-        if task is None or task.state != "running" or task.started_at is None:
-            return task is None or task.state != "completed"
-        return self._worker.batch_now() - task.started_at < _COUNTS_LAG
 
     def _is_over(self, job_id: str) -> bool:
         if job_id not in self._over:
@@ -227,11 +219,12 @@ class Readings:
         return self._states
 
     def _is_suspect(self, pool_id: str, task: TaskView) -> bool:
-        """It ran and is queued again; or it is called running in a pool that has lost nodes, or runs none at all."""
+        """The task or its pool gives reason to look at its node, or nobody has for long."""
+        if recovery.is_suspect(task, None):
+            return True
         if task.state == "active":
-            return task.previous_state == "running"
-        counts = self.counts(pool_id)
-        if counts is not None and (counts.lost > 0 or counts.running == 0):
+            return False
+        if recovery.is_suspect(task, self.counts(pool_id)):
             return True
         # other tenants' nodes can hide that ours is gone, so every pool is looked at now and then
         if pool_id not in self._looked_at:

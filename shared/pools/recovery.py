@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from shared.batch.types import NodeView, TaskView
+from shared.batch.types import NodeView, PoolCounts, TaskView
 from shared.limits import Policy
 from shared.pools.routing import Avoid, Decision
 from shared.protocol.record import EndReason, NodeRun, Record
@@ -64,6 +64,16 @@ def latest_run(record: Record, task: TaskView) -> NodeRun | None:
     if task.node_id is not None and task.started_at is not None:
         return NodeRun(task.node_id, task.started_at)
     return record.node_run
+
+
+def is_suspect(task: TaskView, counts: PoolCounts | None) -> bool:
+    """It ran and is queued again; or it is called running in a pool that has lost nodes, or runs none at all.
+
+    `counts` are those of its pool, None if it was not counted.
+    """
+    if task.state == "active":
+        return task.previous_state == "running"
+    return counts is not None and (counts.lost > 0 or counts.running == 0)
 
 
 def find_loss(record: Record, task: TaskView, nodes: Mapping[str, NodeView] | None, now: datetime) -> str | None:

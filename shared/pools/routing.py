@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shared.batch.types import PoolCounts, PoolView
+from shared.batch.types import PoolCounts, PoolView, TaskView
 from shared.ledger.pool_notes import Avoid as Avoid  # part of what a decision rests on
 from shared.pools.resize_errors import Trouble, trouble
+
+#: A task that has run for so long is in the node counts.
+_COUNTS_LAG = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,13 @@ def route(candidates: Sequence[str], reading: PoolReading, around: Circumstances
     if decision is None or (decision.pool_id is None and avoided):
         return _choose(present, reading, around, out)
     return decision
+
+
+def takes_a_slot(task: TaskView | None, now: datetime) -> bool:
+    """Whether a placed task takes a slot that the node counts do not show as taken yet. None = not in Batch yet."""
+    if task is None or task.state != "running" or task.started_at is None:
+        return task is None or task.state != "completed"
+    return now - task.started_at < _COUNTS_LAG
 
 
 def _choose(choice: Sequence[str], reading: PoolReading, around: Circumstances, out: dict[str, str]) -> Decision:
