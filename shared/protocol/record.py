@@ -32,6 +32,10 @@ def task_ids(kind: Kind, request_id: str, attempts: int) -> tuple[str, ...]:
     return tuple(task_id(kind, request_id, n) for n in range(1, attempts + 1))
 
 
+#: No request has so many; all their task ids are made when an end is compared with what HASTE shows.
+_MOST_ATTEMPTS = 10_000
+
+
 class State(StrEnum):
     """Where a live record is. Shown to people as queued or running while placed, by Batch's own state."""
 
@@ -240,9 +244,11 @@ class Done:
     haste_record_gone: bool = False
 
     def __post_init__(self) -> None:
-        """An end that shows names its run (ValueError)."""
+        """An end that shows names its run, and no run is one of more attempts than there can be (ValueError)."""
         if self.shows and self.run is None:
             raise ValueError("it is an end without a run")
+        if self.run is not None and not 1 <= self.run.attempt <= _MOST_ATTEMPTS:
+            raise ValueError(f"its run is attempt {self.run.attempt}")
 
     @property
     def is_cancel(self) -> bool:

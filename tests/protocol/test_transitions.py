@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.protocol import transitions
-from shared.protocol.outcome import Outcome, Result
-from shared.protocol.record import EndReason, NodeRun, Placement, Record, State, task_id
+from shared.protocol.outcome import Outcome, Result, Run
+from shared.protocol.record import Done, EndReason, NodeRun, Placement, Record, State, task_id
 from tests.support.values import ENTITY, at, placement, record, request
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs/architecture.md"
@@ -165,3 +165,12 @@ def test_what_a_record_does_not_have_is_not_taken_from_it() -> None:
         _ = record(State.WAITING).placed
     with pytest.raises(ValueError, match="is placed and has no outcome"):
         _ = record(State.PLACED).end
+
+
+@pytest.mark.parametrize("attempt", [0, 10_001, 2_000_000_000])
+def test_an_end_of_an_attempt_that_cannot_be_is_refused(attempt: int) -> None:
+    """Every task id of the run is made when the end is compared with HASTE's record."""
+    end = Outcome(Result.FAILED, "it failed", at(0))
+    with pytest.raises(ValueError, match=f"attempt {attempt}"):
+        Done("m1", at(0), end, Run(ENTITY, "m1", attempt))
+    assert Done("m1", at(0), end, Run(ENTITY, "m1", 10_000)).shows
