@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from local.demo.deployed_pools import deployed_pools
-from tests.support.waiting import DEADLINE_SECONDS, processes_naming, until
+from tests.support.waiting import DEADLINE_SECONDS, heed_interrupts, processes_naming, until
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[2]
 
@@ -71,6 +71,7 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
         cwd=PROJECT_FOLDER,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
     ) as played:
         assert until((tmp_path / "run" / "ready" / "host-tenanta-0").exists)
         played.send_signal(signal.SIGINT)

@@ -15,7 +15,7 @@ import pytest
 from local.stack.environment import child_environment
 from local.stack.reaper import marked_pids
 from local.stack.supervisor import Child, StackError, Supervisor
-from tests.support.waiting import DEADLINE_SECONDS, until
+from tests.support.waiting import DEADLINE_SECONDS, heed_interrupts, until
 
 WAITS = "import time; print('ready', flush=True); time.sleep(600)"
 IGNORES_SIGTERM = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITS}"
@@ -94,7 +94,9 @@ def test_a_child_that_is_not_ready_in_time_is_an_error(own: Supervisor) -> None:
 @pytest.mark.parametrize("program", [WAITS, HAS_A_TASK_IN_A_GROUP_OF_ITS_OWN], ids=["plain", "with a task"])
 def test_the_death_of_the_supervisor_ends_its_children(tmp_path: Path, number: signal.Signals, program: str) -> None:
     command = [sys.executable, "-c", SUPERVISES, str(tmp_path), program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as owner:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=heed_interrupts
+    ) as owner:
         assert owner.stdout is not None
         mark = owner.stdout.readline().strip()
         assert marked_pids(mark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,3 +30,8 @@ def processes_naming(folder: Path) -> list[str]:
         if str(folder) in line and int(process.name) != os.getpid():
             found.append(line)
     return found
+
+
+def heed_interrupts() -> None:
+    """For a child before it begins: whoever starts the tests in the background of a shell has SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
