@@ -80,19 +80,7 @@ def configure() -> None:
     Handlers that Azure Functions or a test has put onto the root logger stay; without any, lines go to stderr.
     """
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            structlog.contextvars.merge_contextvars,
-            structlog.stdlib.add_logger_name,
-            structlog.stdlib.add_log_level,
-            structlog.stdlib.PositionalArgumentsFormatter(),
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.StackInfoRenderer(),
-            structlog.processors.format_exc_info,
-            _redact_event,
-            structlog.processors.JSONRenderer(ensure_ascii=False),
-            _finish,
-        ],
+        processors=_PROCESSORS,
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
@@ -149,3 +137,19 @@ def _message(record: logging.LogRecord) -> str:
         return logging.LogRecord.getMessage(record)
     except Exception as error:  # noqa: BLE001 - a library's broken format string must not break the caller
         return f"{record.msg} (log arguments do not fit: {type(error).__name__})"
+
+
+#: One list for all calls of `configure`: loggers keep the one that they were first used with.
+_PROCESSORS: list[Any] = [
+    structlog.stdlib.filter_by_level,
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.PositionalArgumentsFormatter(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+    structlog.processors.format_exc_info,
+    _redact_event,
+    structlog.processors.JSONRenderer(ensure_ascii=False),
+    _finish,
+]
